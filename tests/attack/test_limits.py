@@ -31,39 +31,12 @@ def lines_of(owner):
     return LINES if SHARE >= 1 else LINES[turn :: len(LIMITS)]
 
 
-PASSING = frozenset(
-    [
-        "localtime",
-        "macros",
-        "time",
-        "last_used",
-        "last_from",
-        "percent",
-        "start",
-        "end",
-        "remaining",
-        "duration",
-        "created",
-        "active",
-        "now",
-        "heartbeat",
-        "uptime",
-        "response_time",
-        "last_online",
-        "last_check",
-        "next_check",
-        "last_update",
-        "latency",
-        "execution_time",
-        "time_total",
-        "job",
-        "id",
-        "hashed_key",
-        "file",
-        "digest",
-        "digests",
-    ]
-)
+PASSING = frozenset({
+    "localtime", "macros", "time", "last_used", "last_from", "percent", "start", "end",
+    "remaining", "duration", "created", "active", "now", "heartbeat", "uptime", "response_time",
+    "last_online", "last_check", "next_check", "last_update", "latency", "execution_time",
+    "time_total", "job", "id", "hashed_key", "file", "digest", "digests",
+})  # fmt: skip
 """What is another number at another moment or daemon."""
 
 

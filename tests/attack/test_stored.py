@@ -1,4 +1,4 @@
-"""What users store is bounded: no list takes more than 50 MB, no result fills the disk."""
+"""What users store is bounded: no list takes more than 50 MB."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from harness.daemon import site
 from harness.processes import alive
-from harness.waiting import until
 
 MOST = 50 << 20
 """What a list may need above an idle daemon, and how long its answer may be."""
@@ -17,12 +16,11 @@ FEW = 16 << 20
 
 @pytest.fixture(scope="module")
 def daemon(embedded, shared):
-    """A daemon whose requests have time and whose results have little room."""
+    """A daemon whose requests have time."""
     return shared.daemon(
         [site("s1", embedded)],
         sections={
             "server": {"request_timeout": 120},
-            "jobs": {"results_per_user": "4MB", "results": "6MB"},
             "bp": {"refresh_interval": 0},
             "auth.roles": {
                 "broadcasts": ["mallory"],
@@ -160,31 +158,3 @@ def test_business_processes(daemon):
     assert memory < MOST
     assert size < MOST
     assert listed(daemon, "/mon/bp?columns=id,name,status")[0] < FEW
-
-
-def job(client, path):
-    """Start a job and wait for its end; the record."""
-    number = client.rows(f"{path}&background=1")["job_id"]
-    return until(
-        lambda: (one := client.rows(f"/mon/jobs/{number}"))["is_running"] == 0 and one,
-        "the job has ended",
-    )
-
-
-LARGE = "/services?columns=" + ",".join(f"concat('{'x' * 4000}',state)+as+c{at}" for at in range(7))
-
-
-def test_results_of_jobs(daemon):
-    with daemon.client() as client:
-        done, failed = [], None
-        while failed is None:
-            one = job(client, LARGE)
-            if one["rc"] == 0:
-                done.append(one["id"])
-            else:
-                failed = one
-            assert len(done) < 100
-        assert "expected at most 4 MB (jobs.results_per_user)" in failed["stderr"], failed
-        for number in done:
-            assert client.request("DELETE", f"/mon/jobs/{number}").status == 200
-        assert job(client, LARGE)["rc"] == 0

@@ -204,14 +204,27 @@ def test_bad_input_is_refused(client, receiver):
     for fields, word in (
         ({"url": "ftp://x/"}, "url:"),
         ({"filter": "types=nonsense"}, "filter: types:"),
+        ({"filter": "types=state&sort=time"}, "filter: sort:"),
         ({"filter": "q=(("}, "filter: "),
         ({"body": "alertmanager", "filter": "state=2"}, "filter: state"),
+        ({"body": "alertmanager", "filter": "plugin_output[regex]=x"}, "filter: plugin_output"),
+        ({"body": "alertmanager", "filter": "types=comment"}, "filter: "),
         ({"headers": {"Host": "x"}}, "headers:"),
         ({"template": "{{ x.__class__() }}"}, "template:"),
     ):
         record = {"name": "n", "url": receiver.url, **fields}
         refused(client.post_json(PATH, record), 400, word)
     assert client.rows(PATH) == []
+    objects = "types=state,comment&host_groups[gte]=web&host_name=a&_TEAM=x"
+    for fields in (
+        {"filter": "types=state&host_groups[gte]=web"},
+        {"filter": "?types=state"},
+        {"filter": ""},
+        {"body": "alertmanager", "filter": ""},
+        {"body": "alertmanager", "filter": objects},
+    ):
+        answer = client.post_json(PATH, {"name": "n", "url": receiver.url, **fields})
+        assert answer.status == 200, answer
 
 
 def test_a_secret_is_rotated(client, receiver):

@@ -115,7 +115,7 @@ def world(database_url, monkeypatch):
 
 
 def stored(daemon):
-    return result(Deferred.fromCoroutine(daemon.stored())).nodes["n0"]
+    return result(daemon.stored()).nodes["n0"]
 
 
 def test_two_schedules(world):
@@ -233,7 +233,7 @@ def test_one_who_gathers_and_died_is_forgotten(world):
     gatherer.held = Deferred()
     waiting = Deferred.fromCoroutine(first.gather(world.sites[0], "facts"))
     with pytest.raises(Conflict):
-        result(Deferred.fromCoroutine(second.gather(world.sites[0], "facts")))
+        result(second.gather(world.sites[0], "facts"))
     first.database.down = True
     waiting.addErrback(lambda _: None)
     waiting.cancel()
@@ -241,7 +241,7 @@ def test_one_who_gathers_and_died_is_forgotten(world):
     gatherer.held = None
     assert stored(second).gathering_until > second.wall.now()
     world.pass_(4 * world.config.gather_timeout + 60)
-    assert result(Deferred.fromCoroutine(second.gather(world.sites[0], "facts"))) == ""
+    assert result(second.gather(world.sites[0], "facts")) == ""
 
 
 def test_what_nobody_does_any_more_is_tidied_up(world):
@@ -249,10 +249,10 @@ def test_what_nobody_does_any_more_is_tidied_up(world):
     site = world.sites[0]
 
     def claim():
-        return result(Deferred.fromCoroutine(daemon.claim(site, "install")))
+        return result(daemon.claim(site, "install"))
 
     def assign(job, claimed):
-        return result(Deferred.fromCoroutine(daemon.assign(site, job, claimed)))
+        return result(daemon.assign(site, job, claimed))
 
     late = claim()
     with pytest.raises(Conflict):
@@ -267,7 +267,7 @@ def test_what_nobody_does_any_more_is_tidied_up(world):
     world.failures[7] = "its daemon was killed"
     assert stored(daemon).operation == ""
     assert stored(daemon).last_error == "its daemon was killed"
-    assert result(Deferred.fromCoroutine(daemon.output(site, "install"))).failed == 1
+    assert result(daemon.output(site, "install")).failed == 1
     assign(8, claim())
     world.failures[8] = ""
     assert stored(daemon).operation == ""
@@ -275,7 +275,7 @@ def test_what_nobody_does_any_more_is_tidied_up(world):
     fresh = claim()
     with pytest.raises(Conflict):
         assign(9, late)
-    result(Deferred.fromCoroutine(daemon.release(site, late)))
+    result(daemon.release(site, late))
     assert stored(daemon).operation == "install"
     assign(10, fresh)
     assert stored(daemon).job == 10
@@ -286,7 +286,7 @@ def test_who_was_given_up_does_not_go_on(world):
     daemon = world.join("one")
     work = daemon.perform(world.sites[0], "install", 7, no_progress)
     with pytest.raises(Conflict, match="given up"):
-        result(Deferred.fromCoroutine(work))
+        result(work)
 
 
 @pytest.fixture

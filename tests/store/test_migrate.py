@@ -15,7 +15,6 @@ from monrest.store import engines, migrate
 from monrest.store.database import Database, StoreError
 from monrest.store.tables import all_tables
 from tests.fakes.store import sqlite_url
-from tests.store.rows import add, names
 
 ROOT = Path(__file__).resolve().parents[2]
 DATABASES = Path(__file__).with_name("databases")
@@ -179,13 +178,6 @@ def test_a_new_database_has_the_number_of_the_newest_migration():
 async def test_the_comparison_sees_differences(database, database_url, statement):
     change_by_hand(database_url, statement)
     assert len(looked_at(database_url, differences)) == 1
-
-
-async def test_what_was_stored_is_there_after_the_next_start(opened, database_url):
-    first = opened(database_url)
-    await first.change(add("ann"))
-    await first.stopService()
-    assert await opened(database_url).run(names) == {"ann"}
 
 
 def test_a_database_of_a_newer_version_is_refused_and_left_alone(database_url):

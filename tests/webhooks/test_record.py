@@ -13,7 +13,6 @@ from monrest.config import Config, WebhooksConfig
 from monrest.config.check import problems_of
 from monrest.events.followers import StreamEvent
 from monrest.webhooks import bodies, placeholders
-from monrest.webhooks.alerting import require_objects
 from monrest.webhooks.following import filter_of
 from monrest.webhooks.model import HIDDEN, Webhook, checked, webhook_record
 from monrest.webhooks.posting import AllowedTargets
@@ -78,43 +77,6 @@ def test_a_blank_at_the_end_of_a_filter_is_kept():
     record = checked({"name": "n", "url": "https://example.org/", "filter": "plugin_output=a "})
     (condition,) = filter_of(record["filter"]).query.filter.items
     assert condition.value == "a "
-
-
-@each(
-    "text, bad",
-    [
-        ("types=state&host_groups[gte]=web", False),
-        ("?types=state", False),
-        ("", False),
-        ("types=nonsense", True),
-        ("types=state&sort=time", True),
-        ("q=((", True),
-    ],
-)
-def test_filters_are_those_of_events(text, bad):
-    if not bad:
-        filter_of(text)
-        return
-    with pytest.raises(BadRequest):
-        filter_of(text)
-
-
-@each(
-    "text, bad",
-    [
-        ("", False),
-        ("types=state,comment&host_groups[gte]=web&host_name=a&_TEAM=x", False),
-        ("state=2", True),
-        ("plugin_output[regex]=x", True),
-        ("types=comment", True),
-    ],
-)
-def test_an_alert_must_not_hang_on_what_is_said_when_it_ends(text, bad):
-    if not bad:
-        require_objects(filter_of(text))
-        return
-    with pytest.raises(BadRequest):
-        require_objects(filter_of(text))
 
 
 PUBLIC = ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "8.8.8.8")

@@ -59,18 +59,14 @@ def test_an_object_waits_for_its_own_and_for_nobody_else(small):
         *(event(n, service="bad" if n % 2 else "good", state=n % 3) for n in range(1, 7))
     )
     small.pass_(1)
-    good = [one for one in small.receiver.bodies if "h/good" in one]
-    assert [one.split("output ")[1].strip() for one in good] == ["2", "4", "6"]
+    assert small.receiver.outputs("h/good") == [2, 4, 6]
     assert states(small) == ["waiting", "sent", "waiting", "sent", "waiting", "sent"]
     assert small.get().paused is None
     # Only the first one was tried.
-    assert {one.split("output ")[1].strip() for one in small.receiver.bodies if "bad" in one} == {
-        "1"
-    }
+    assert set(small.receiver.outputs("h/bad")) == {1}
     small.receiver.answer = TAKEN
     small.pass_(30)
-    bad = [one for one in small.receiver.bodies if "h/bad" in one]
-    assert [one.split("output ")[1].strip() for one in bad][-3:] == ["1", "3", "5"]
+    assert small.receiver.outputs("h/bad")[-3:] == [1, 3, 5]
     assert states(small) == ["sent"] * 6
 
 
@@ -297,8 +293,7 @@ def test_a_killed_daemon_repeats_what_nobody_heard_of_with_the_same_id(world):
     sent = world.receiver.ids
     assert sorted(sent[:2]) == sorted(set(sent[2:]) & set(sent[:2]))
     assert len(set(sent)) == 3
-    last = [one for one in world.receiver.bodies if "h/s" in one]
-    assert [one.split("output ")[1].strip() for one in last] == ["1", "1", "2"]
+    assert world.receiver.outputs("h/s") == [1, 1, 2]
 
 
 def test_what_was_read_and_not_stored_is_read_again(empty):
