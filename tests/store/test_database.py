@@ -1,5 +1,7 @@
-"""One transaction for each piece of work, on both databases with the same meaning."""
+"""One transaction for each piece of work, which is there after a kill; a file that gives back its room."""
 
+import random
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -12,7 +14,9 @@ from twisted.internet.threads import deferToThread
 
 from monrest.accounts.model import Profile, Session
 from monrest.base.errors import BadRequest, Unavailable
+from monrest.store import engines
 from monrest.store.database import Database, StoreError
+from monrest.store.space import give_back, is_loose
 from tests.fakes.store import sqlite_url
 from tests.store.rows import add, add_everywhere, count, increment, names, names_everywhere
 
@@ -323,3 +327,104 @@ async def test_a_session_is_found_by_an_index(database):
         return str(connection.execute(text(f"{explain}{compiled}")).all())
 
     assert "ndex" in (await database.run(plan)).replace("INDEX", "index")
+
+
+async def test_what_was_acknowledged_survives_kills(opened, database_url, children):
+    acknowledged = set()
+    chance = random.Random(7)
+    for run in range(4):
+        child = children("write", database_url, f"run{run}")
+        for _ in range(chance.randrange(1, 120)):
+            acknowledged.add(child.line())
+        child.kill()
+        acknowledged.update(child.rest())
+
+    users, sessions, keys = await opened(database_url).run(names_everywhere)
+
+    assert acknowledged <= users
+    assert users == sessions == keys
+
+
+async def test_two_processes_and_a_kill_of_one_harm_nobody(opened, database_url, children):
+    victim, other = (children("write", database_url, name) for name in ("victim", "other"))
+    acknowledged = {process.line() for process in (victim, other) for _ in range(20)}
+    victim.kill()
+    acknowledged.update(victim.rest())
+    acknowledged.update(other.line() for _ in range(20))
+    other.kill()
+    acknowledged.update(other.rest())
+
+    users, sessions, keys = await opened(database_url).run(names_everywhere)
+
+    assert acknowledged <= users
+    assert users == sessions == keys
+
+
+async def test_a_server_that_crashes_keeps_what_was_acknowledged(opened, own_server):
+    database = opened(own_server.url(own_server.create()))
+    for number in range(20):
+        await database.change(add(f"n{number}"))
+    own_server.stop("immediate")
+    own_server.start()
+    assert await database.run(names) == {f"n{number}" for number in range(20)}
+
+
+@pytest.mark.parametrize("role", ["writing", "migrating"])
+def test_no_engine_gives_up_durability_on_postgresql(postgres_url, role):
+    url = engines.parse(postgres_url)
+    engine = engines.writing(url, 1, 1) if role == "writing" else engines.migrating(url)
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+    engine.dispose()
+
+
+MEGABYTE = 1 << 20
+
+
+def filled(connection):
+    connection.exec_driver_sql("CREATE TABLE bulk (data BLOB)")
+    for _ in range(60):
+        connection.exec_driver_sql("INSERT INTO bulk VALUES (zeroblob(1048576))")
+
+
+def emptied(connection):
+    connection.exec_driver_sql("DROP TABLE bulk")
+
+
+async def shrunk(database):
+    await database.change(filled)
+    await database.change(emptied)
+    assert await database.run(is_loose)
+    turns = 1
+    while await database.change(give_back):
+        turns += 1
+    return turns
+
+
+def size(path):
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return path.stat().st_size
+
+
+async def test_a_new_file_gives_back_what_was_deleted(opened, tmp_path):
+    database = opened(sqlite_url(tmp_path))
+    # 8 MB at a time; 16 MB stay for what comes next.
+    assert await shrunk(database) >= 5
+    await database.stopService()
+    assert size(tmp_path / "monrest.sqlite") < 20 * MEGABYTE
+
+
+async def test_a_file_of_an_older_version_is_rewritten_once(opened, tmp_path):
+    path = tmp_path / "monrest.sqlite"
+    database = opened(sqlite_url(tmp_path))
+    await database.stopService()
+    old = sqlite3.connect(path)
+    old.executescript("PRAGMA auto_vacuum = NONE; VACUUM;")
+    assert old.execute("PRAGMA auto_vacuum").fetchone() == (0,)
+    old.close()
+    database.startService()
+    await shrunk(database)
+    await database.stopService()
+    assert size(path) < 20 * MEGABYTE
