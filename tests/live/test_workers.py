@@ -197,9 +197,9 @@ def test_log_lines_say_which_worker(daemon, pair):
 
 
 class Asking(threading.Thread):
-    """Eight clients, each with a new connection for every request; what became of all of them.
+    """Four clients, each with a new connection for every request; what became of all of them.
 
-    Each pauses between two requests: on two processors eight that do not leave nothing for the rest.
+    Each pauses between two requests: on two processors four that do not leave nothing for the rest.
     """
 
     def __init__(self, daemon, path="/hosts?columns=name"):
@@ -207,7 +207,7 @@ class Asking(threading.Thread):
         self.daemon_, self.path = daemon, path
         self.statuses, self.refused, self.cut = Counter(), 0, 0
         self.lock, self.ending = threading.Lock(), threading.Event()
-        self.threads = [threading.Thread(target=self.ask, daemon=True) for _ in range(8)]
+        self.threads = [threading.Thread(target=self.ask, daemon=True) for _ in range(4)]
         for one in self.threads:
             one.start()
 
@@ -496,8 +496,8 @@ def test_nothing_scheduled_is_lost_or_done_twice_when_workers_die(lab):
     assert set(told().values()) == {1}
     assert set(asking.statuses) <= {200}
     assert asking.refused == 0
-    # One of each of eight clients' requests may be with a worker that is killed.
-    assert asking.cut <= 8 * deaths
+    # One of each of four clients' requests may be with a worker that is killed.
+    assert asking.cut <= 4 * deaths
     assert gone(workers)
 
 
