@@ -59,6 +59,21 @@ def served(embedded, tmp_path_factory):
     daemon.stop()
 
 
+MOVE = """
+    const before = location.hash;
+    document.querySelector("#views button").click();
+    for (const id of ["status", "answer"]) document.getElementById(id).replaceChildren();
+    document.getElementById("format").value = "json";
+    location.hash = arguments[0];
+    return location.hash !== before"""
+TEXTS = """
+    return [...document.querySelectorAll(arguments[0])].map(
+        (one) => one.matches("option") || one.checkVisibility() ? one.innerText.trim() : "")"""
+ROWS = """
+    return [...document.querySelectorAll("#answer tbody tr")].map(
+        (row) => [...row.querySelectorAll("td:not(.links)")].map((cell) => cell.innerText.trim()))"""
+
+
 class Page:
     """One browser with a profile of its own, and what the tests want of it."""
 
@@ -81,9 +96,16 @@ class Page:
         self.browser.get("about:blank")
         self.browser.get(self.home + path)
 
+    def show(self, place):
+        """Bring the explorer to a place by its address, without what was answered and chosen before."""
+        explorer = f"{self.home}/mon/docs/#"
+        here = self.browser.current_url.startswith(explorer)
+        if not (here and self.browser.execute_script(MOVE, place)):
+            self.open(f"/mon/docs/#{place}")
+
     def ask(self, query, status):
         """Show the answer to a query, whose ``#status`` has this text."""
-        self.open(f"/mon/docs/#{query}")
+        self.show(query)
         self.wait_text("#status", status)
 
     def forget(self):
@@ -105,8 +127,8 @@ class Page:
         return self.wait(lambda: self.browser.find_elements(By.CSS_SELECTOR, selector))[0]
 
     def texts(self, selector):
-        found = self.browser.find_elements(By.CSS_SELECTOR, selector)
-        return [one.text for one in found]
+        """What is seen of each element, in one call to the browser."""
+        return self.browser.execute_script(TEXTS, selector)
 
     def wait(self, ask, seconds=120):
         """What ``ask`` gives as soon as it is true."""
@@ -195,9 +217,7 @@ def test_a_login_with_a_key(tab):
 
 def rows_shown(page):
     """The cells of the table, row by row."""
-    rows = page.browser.find_elements(By.CSS_SELECTOR, "#answer tbody tr")
-    cells = "td:not(.links)"
-    return [[cell.text for cell in row.find_elements(By.CSS_SELECTOR, cells)] for row in rows]
+    return page.browser.execute_script(ROWS)
 
 
 def test_a_query_without_a_mouse(page, served):
@@ -239,20 +259,20 @@ def test_what_a_column_is_completed_with(page):
 
 
 def test_an_address_is_a_query_and_a_site_that_is_away_is_named(page):
-    page.open(f"/mon/docs/#{PROBLEMS}")
+    page.show(PROBLEMS)
     page.wait_text("#answer .notice.warn", "The site gone is down.")
     names = [text.split()[0] for text in page.texts("#columns li")]
     assert names == ["host_name", "description", "state"]
     assert len(rows_shown(page)) > 1
-    page.open("/mon/docs/#/hosts?columns=name&backends=gone")
+    page.show("/hosts?columns=name&backends=gone")
     page.wait_text("#answer .notice.bad", "502 · no backend available")
 
 
 def test_an_error_says_what_was_expected(page):
-    page.open("/mon/docs/#/hosts?q=state%20%3E%3E%201")
+    page.show("/hosts?q=state%20%3E%3E%201")
     page.wait_text("#answer .notice.bad", "400 · ")
     assert page.find("#answer .notice p").text
-    page.open("/mon/docs/#/hosts?columns=name,nope&limit=1")
+    page.show("/hosts?columns=name,nope&limit=1")
     page.wait_text("#answer .notice.warn", "no row has a column nope")
 
 
@@ -267,7 +287,7 @@ def test_other_views_and_formats(page, served):
 
 
 def test_the_same_request_elsewhere_gives_the_same_answer(page, served):
-    page.open(f"/mon/docs/#{PROBLEMS}&q=host_name ~ 'web|db'")
+    page.show(f"{PROBLEMS}&q=host_name ~ 'web|db'")
     page.wait_text("#status", "rows")
     with served.client() as client:
         rows = client.rows(f"{PROBLEMS}&q=host_name%20~%20'web|db'".replace(" ", "%20"))
@@ -297,14 +317,14 @@ def test_a_service_that_was_never_checked_is_pending(page, served):
     with served.client() as client:
         (row, *_) = client.rows("/services?has_been_checked=0&columns=host_name,description,state")
     assert row["state"] == 0
-    page.open(f"/mon/docs/#/services?{SERVICES}&description={row['description']}")
+    page.show(f"/services?{SERVICES}&description={row['description']}")
     page.wait(lambda: [row["host_name"], row["description"], "PENDING"] in rows_shown(page))
     assert [row["host_name"], row["description"], "OK"] not in rows_shown(page)
     page.find("#views button:nth-child(2)").click()
     shown = json.loads(page.find("#answer pre").text)
     assert row in shown, "JSON and download have no column that nobody chose"
     page.find("#views button:nth-child(1)").click()
-    page.open("/mon/docs/#/services?limit=1000")
+    page.show("/services?limit=1000")
     page.wait_text("#answer .pill", "PENDING")
 
 
@@ -333,7 +353,7 @@ def test_a_url_in_a_table_is_a_link(page, served):
         path = "/services/web01/ping/cmd/process_service_check_result"
         form = {"plugin_state": "0", "plugin_output": url, "wait": "1"}
         assert client.post_form(path, form).status == 200
-    page.open("/mon/docs/#/services?columns=plugin_output&host_name=web01&description=ping")
+    page.show("/services?columns=plugin_output&host_name=web01&description=ping")
     link = page.find("#answer a[target=_blank]")
     assert (link.text, link.get_attribute("href"), link.get_attribute("rel")) == (
         url,
@@ -342,35 +362,40 @@ def test_a_url_in_a_table_is_a_link(page, served):
     )
 
 
-def test_every_collection_begins_with_few_columns_and_its_name_in_rows_of_one_line(page):
-    page.open("/mon/docs/")
-    page.wait_text("#status", "rows")
-    choose = """const select = document.getElementById("collection"); select.value = arguments[0];
-        select.dispatchEvent(new Event("change")); document.getElementById("run").click()"""
-    heights = """return [...document.querySelectorAll("#answer tbody tr")].map(
+CHOOSE = """
+    const select = document.getElementById("collection");
+    select.value = arguments[0];
+    select.dispatchEvent(new Event("change"));
+    document.getElementById("limit").value = "10";
+    document.getElementById("run").click()"""
+ANSWERED = """
+    return !document.getElementById("run").disabled
+        && !document.getElementById("status").innerText.includes("asking")"""
+HEIGHTS = """
+    return [...document.querySelectorAll("#answer tbody tr")].map(
         (row) => row.getBoundingClientRect().height)"""
+
+
+def test_every_collection_begins_with_few_columns_and_its_name_in_rows_of_one_line(page):
+    page.ask("/services?limit=5", "5 rows")
+    assert page.texts("#answer th")[:2] == ["host_name", "description"]
+    assert max(page.browser.execute_script(HEIGHTS)) < 45
     names = set()
     for path in page.texts("#collection option"):
-        page.browser.execute_script(choose, path)
-        page.wait(lambda: not page.find("#run").get_attribute("disabled"))
-        page.wait(lambda: "asking" not in page.find("#status").text)
+        page.browser.execute_script(CHOOSE, path)
+        page.wait(lambda: page.browser.execute_script(ANSWERED))
         assert page.texts("#stale") == [""], path
         columns = [text.split()[0] for text in page.texts("#columns li")]
         assert len(columns) <= 7, path
-        if columns:
-            names.add(columns[0])
-        if page.texts("#answer .notice.warn") not in ([], ["The site gone is down."]):
-            assert not [one for one in page.texts("#answer .notice") if "no row has" in one], path
-        tall = [one for one in page.browser.execute_script(heights) if one > 45]
+        names.update(columns[:1])
+        assert not [one for one in page.texts("#answer .notice") if "no row has" in one], path
+        tall = [one for one in page.browser.execute_script(HEIGHTS) if one > 45]
         assert tall == [], path
     assert names <= {
         "name", "host_name", "host", "time", "id", "file", "path", "username", "peer_name", "target",
         "cache_version", "nr", "comment", ":FILE", "key", "hostname", "description", "peer_key",
         "node_id",
     }  # fmt: skip
-    page.ask("/services?limit=5", "5 rows")
-    assert page.texts("#answer th")[:2] == ["host_name", "description"]
-    assert max(page.browser.execute_script(heights)) < 45
 
 
 def test_times_are_relative_and_exact_in_their_title(page, served):
@@ -398,16 +423,16 @@ def test_states_of_alerts_are_words(page, served):
     }
     expected = [words[row["type"]][row["state"]] for row in rows if row["type"] in words]
     assert len(set(expected)) > 1
-    page.open(f"/mon/docs/#{asked}")
+    page.show(asked)
     page.wait_text("#status", "row")
     shown = [row[4] for row in rows_shown(page) if row[1] in words]
     assert shown == expected
-    page.open("/mon/docs/#/alerts?columns=host_name,state&type=SERVICE%20ALERT&limit=5")
+    page.show("/alerts?columns=host_name,state&type=SERVICE%20ALERT&limit=5")
     page.wait(lambda: {row[1] for row in rows_shown(page)} & set(words["SERVICE ALERT"]))
 
 
 def test_the_back_button_shows_the_query_before(page):
-    page.open("/mon/docs/#/hosts?columns=name&name=web01")
+    page.show("/hosts?columns=name&name=web01")
     page.wait(lambda: rows_shown(page) == [["web01"]])
     page.find("#columns button").click()
     page.find("#column").send_keys("alias", Keys.ENTER)
@@ -426,7 +451,7 @@ def test_the_back_button_shows_the_query_before(page):
 
 
 def test_a_pasted_address_is_shown_at_once(page):
-    page.open("/mon/docs/#/hosts?columns=name&name=web01")
+    page.show("/hosts?columns=name&name=web01")
     page.wait(lambda: rows_shown(page) == [["web01"]])
     page.browser.get(f"{page.home}/mon/docs/#/hosts?columns=name&name[regex]=^web0[12]%24")
     page.wait(lambda: rows_shown(page) == [["web01"], ["web02"]])
@@ -441,7 +466,7 @@ def test_a_pasted_address_is_shown_at_once(page):
 
 
 def test_an_answer_to_another_question_is_marked(page):
-    page.open("/mon/docs/#/hosts?columns=name&name=web01")
+    page.show("/hosts?columns=name&name=web01")
     page.wait(lambda: rows_shown(page) == [["web01"]])
     page.find("#collection").send_keys("/contacts")
     page.wait_text("#stale", "The question has changed")
@@ -457,14 +482,14 @@ def test_an_answer_to_another_question_is_marked(page):
 
 def opened(page, path):
     """Open the form of an endpoint by its address, and give its selector."""
-    page.open(f"/mon/docs/#endpoints/{path}")
+    page.show(f"endpoints/{path}")
     name = path.split("?")[0]
     page.find(f"#endpoint-{name} form")
     return f"#endpoint-{name}"
 
 
 def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
-    page.open("/mon/docs/#endpoints")
+    page.show("endpoints")
     page.find(".search input").send_keys("/services/totals")
     page.wait_text(".search .hint", "One endpoint.")
     form = "#endpoint-get_services_totals"
@@ -483,11 +508,11 @@ def test_an_endpoint_is_found_tried_and_shown_as_a_table(page, served):
     page.find(".search input").clear()
     page.find(".search input").send_keys("no such thing")
     page.wait_text(".search .hint", "0 endpoints.")
-    page.browser.back()
+    page.browser.refresh()
 
 
 def test_all_endpoints_have_addresses_and_a_link_opens_one(page, served):
-    page.open("/mon/docs/#endpoints")
+    page.show("endpoints")
     page.find("details.operation")
     with served.client() as client:
         paths = client.get("/openapi.json").json["paths"]
@@ -538,52 +563,65 @@ def test_what_is_no_json_is_not_sent(page):
     page.wait_text(f"{form} .notice.bad", "tab: expected JSON")
 
 
-def test_a_phone_and_the_dark(page):
-    browser = page.browser
-    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    grounds = {}
-    try:
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
-        for theme in ("light", "dark"):
-            feature = {"name": "prefers-color-scheme", "value": theme}
-            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-            for path, ready in (("/mon/", "#sites td"), ("/mon/docs/", "#answer td")):
-                page.open(path)
-                page.find(ready)
-                width = browser.execute_script("return document.documentElement.scrollWidth")
-                assert width <= narrow["width"], (theme, path)
-            grounds[theme] = browser.execute_script(
-                "return getComputedStyle(document.body).backgroundColor"
-            )
-        assert grounds["light"] != grounds["dark"]
-        page.find("#theme").click()
-        page.find("#theme").click()
-        page.wait_text("#theme", "light")
-        assert page.find("html").get_attribute("data-theme") == "light"
-    finally:
-        browser.execute_script("localStorage.clear()")
-        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+@pytest.fixture
+def phone(page):
+    """The window of a phone."""
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    yield size
+    page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def test_run_shows_the_answer_on_a_phone(page):
-    narrow = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    try:
-        page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
-        page.open("/mon/docs/")
-        page.wait_text("#status", "rows")
-        place = """const { top, bottom } =
-            document.querySelector("#answer tbody tr").getBoundingClientRect(); return [top, bottom]"""
-        assert page.browser.execute_script(place)[0] > narrow["height"], "it is below the form"
-        page.find("#run").click()
+NEXT_FRAME = """
+    const done = arguments[0];
+    requestAnimationFrame(() => requestAnimationFrame(() => done()))"""
 
-        def seen():
-            top, bottom = page.browser.execute_script(place)
-            return top > 0 and bottom < narrow["height"]
 
-        page.wait(seen)
-    finally:
-        page.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+@pytest.fixture
+def themes(page):
+    """Gives each theme in turn, which the system then has."""
+
+    def prefer(value):
+        feature = {"name": "prefers-color-scheme", "value": value}
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        page.browser.execute_async_script(NEXT_FRAME)
+        return value
+
+    yield lambda: map(prefer, ("light", "dark"))
+    page.browser.execute_script("localStorage.clear()")
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_phone_and_the_dark(page, phone, themes):
+    for path, ready in (("/mon/", "#sites td"), ("/mon/docs/", "#answer td")):
+        page.open(path)
+        page.find(ready)
+        grounds = set()
+        for theme in themes():
+            width = page.browser.execute_script("return document.documentElement.scrollWidth")
+            assert width <= phone["width"], (theme, path)
+            ground = "return getComputedStyle(document.body).backgroundColor"
+            grounds.add(page.browser.execute_script(ground))
+        assert len(grounds) == 2, path
+    page.find("#theme").click()
+    page.find("#theme").click()
+    page.wait_text("#theme", "light")
+    assert page.find("html").get_attribute("data-theme") == "light"
+
+
+def test_run_shows_the_answer_on_a_phone(page, phone):
+    page.open("/mon/docs/")
+    page.wait_text("#status", "rows")
+    place = """const { top, bottom } =
+        document.querySelector("#answer tbody tr").getBoundingClientRect(); return [top, bottom]"""
+    assert page.browser.execute_script(place)[0] > phone["height"], "it is below the form"
+    page.find("#run").click()
+
+    def seen():
+        top, bottom = page.browser.execute_script(place)
+        return top > 0 and bottom < phone["height"]
+
+    page.wait(seen)
 
 
 AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
@@ -591,32 +629,29 @@ SERIOUS = """const done = arguments[arguments.length - 1];
     axe.run(document, arguments[0]).then(({ violations }) => done(violations
         .filter(({ impact }) => ["serious", "critical"].includes(impact))
         .map(({ id, nodes }) => `${id}: ${nodes[0].failureSummary} ${nodes[0].html}`)))"""
+RULES = {"light": {}, "dark": {"runOnly": ["color-contrast"]}}
+"""A theme has its own colours, and the rest in common."""
 
 
-@pytest.mark.parametrize(
-    ("theme", "rules"), [("light", {}), ("dark", {"runOnly": ["color-contrast"]})]
-)
-def test_no_page_has_a_serious_fault_of_accessibility(page, theme, rules):
-    """By axe: contrast, names of fields and buttons, roles, headings; a theme has its own colours."""
-    page.browser.execute_script(f"localStorage.setItem('monrest-theme', '{theme}')")
-    try:
-        for path, ready in (
-            ("/mon/", "#sites td"),
-            ("/mon/docs/#/services?limit=50", "#answer td"),
-            ("/mon/docs/#/alerts?columns=time,type,host_name,state&limit=50", "#answer td"),
-            ("/mon/docs/#/hosts?columns=nope&limit=1", "#answer .notice.warn"),
-            (
-                "/mon/docs/#endpoints/post_hosts_name_cmd_schedule_host_downtime",
-                "details[open] form",
-            ),
-            ("/mon/docs/book/", "h1"),
-        ):
-            page.open(path)
-            page.find(ready)
-            page.browser.execute_script(AXE)
-            assert page.browser.execute_async_script(SERIOUS, rules) == [], path
-    finally:
-        page.browser.execute_script("localStorage.clear()")
+def test_no_page_has_a_serious_fault_of_accessibility(page, themes):
+    """By axe: contrast, names of fields and buttons, roles, headings."""
+    command = "post_hosts_name_cmd_schedule_host_downtime"
+    for path, ready in (
+        ("/mon/", "#sites td"),
+        ("/mon/docs/book/", "h1"),
+        ("/mon/docs/#/services?limit=5", "#answer td"),
+        ("/mon/docs/#/alerts?columns=time,type,host_name,state&limit=5", "#answer td"),
+        ("/mon/docs/#/hosts?columns=nope&limit=1", "#answer .notice.warn"),
+        (f"/mon/docs/#endpoints/{command}", f"#endpoint-{command}[open] form"),
+    ):
+        page.open(path)
+        page.find(ready)
+        if "endpoints" in path:
+            page.find(".search input").send_keys("host_downtime")
+        page.browser.execute_script(AXE)
+        for theme in themes():
+            faults = page.browser.execute_async_script(SERIOUS, RULES[theme])
+            assert faults == [], (theme, path)
 
 
 def test_the_book_is_a_click_away(page):
