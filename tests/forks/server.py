@@ -13,6 +13,7 @@ that was started is killed, with all that it has started itself.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import importlib
@@ -24,6 +25,7 @@ import select
 import signal
 import socket
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -138,7 +140,7 @@ def become(parent, streams):
 
 
 def run(program, argv, cwd, env):
-    """Do what a request wants."""
+    """Do what a request wants; its exit status."""
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
@@ -149,11 +151,26 @@ def run(program, argv, cwd, env):
     sys.argv[:] = argv[1:] if program == "script" else [argv[1], *argv[3:]]
     if "COVERAGE_PROCESS_CONFIG" in env:
         write_down_coverage()
-    if program == "script":
-        runpy.run_path(argv[1], run_name="__main__")
-        return
-    module, _, function = program.partition(":")
-    sys.exit(getattr(importlib.import_module(module), function)())
+    try:
+        if program == "script":
+            runpy.run_path(argv[1], run_name="__main__")
+            return 0
+        module, _, function = program.partition(":")
+        return getattr(importlib.import_module(module), function)() or 0
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            raise
+        return error.code or 0
+
+
+def leave(status):
+    """End as an interpreter does, but for its modules: taken apart, they would be copied first."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    gc.collect()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
 
 
 def write_down_coverage():
@@ -174,4 +191,4 @@ if __name__ == "__main__":
     sys.path[0] = ""
     imported()
     if wanted := serve(socket.socket(fileno=int(sys.argv[1]))):
-        run(**wanted)
+        leave(run(**wanted))
