@@ -18,6 +18,15 @@ SECRETS = {
     "_SNMPCOMMUNITY=hunter2&_DB_PASS=hunter2": "_SNMPCOMMUNITY=***&_DB_PASS=***",
     "accept_passive_checks=1": "accept_passive_checks=1",
     "columns=name&q=state%20%3D%200": "columns=name&q=state%20%3D%200",
+    "X-Mon-Auth-User=ann&key=a&name%2d=b&passive=1": "X-Mon-Auth-User=ann&key=a&name%2d=b&passive=1",
+    **{
+        f"limit=1&{name}=hunter2&q=": f"limit=1&{name}=***&q="
+        for name in (
+            *("X-Mon-Auth-Key", "x-mon-auth-key", "X-Own_App-Auth-Key", "X-Mon-Auth%2dKey"),
+            *("X-Mon-Auth%2DKey", "auth_key", "Auth.Key", "%61uth%5fkey", "apikey", "api-key"),
+            *("private-key", "X-Mon-CSRF-Token", "password"),
+        )
+    },
     "peer_key=s1": "peer_key=s1",
     "columns=private_key&password=": "columns=private_key&password=",
     "": "-",

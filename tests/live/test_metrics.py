@@ -48,7 +48,12 @@ def test_requests_are_counted_by_endpoint(made, embedded):
             assert admin.get(path.replace(" ", "%20")).status == 200
         assert admin.get("/hosts?nothing[x]=1").status == 400
         for nr in range(3):
-            assert admin.get(f"/no/such/{nr}").status == 404
+            assert admin.get(f"/no/such/{nr}{'x' * 60_000}").status == 404
+        with daemon.client(root="") as beside:
+            assert beside.get("/nonsense").status == 404
+            assert beside.get("/", headers={"Accept": "text/html"}).status == 200
+        for path in ("", "/"):
+            assert admin.get(path).status == 200
         assert admin.request("POST", "/services/totals").status == 200
         text = read(admin)
         found = samples(text)
@@ -60,7 +65,10 @@ def test_requests_are_counted_by_endpoint(made, embedded):
 
     assert count("GET", "/hosts/<name>", 200) == 4
     assert count("GET", "/hosts", 400) == 1
-    assert count("GET", "other", 404) == 3
+    assert count("GET", "other", 404) == 4
+    assert count("GET", "other", 200) == 1
+    assert count("GET", "/", 200) == 2
+    assert len(text) < 60_000, "no made-up path is kept"
     assert count("POST", "/services/totals", 200) == 1
     name = "monrest_http_request_duration_seconds"
     labels = (("method", "GET"), ("route", "/hosts/<name>"))

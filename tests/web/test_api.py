@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from attrs import evolve
 
 from monrest.base.names import Names
@@ -38,35 +37,6 @@ def test_what_programs_ask_beside_the_root(clock):
         assert ask(path, headers=OWN).status == 200, path
     paths = ["/abc/healthy", "/abc/ready", "/abc/metrics", "/openapi.json", "/abc/metrics"]
     assert [one.path for one in room.seen] == paths
-
-
-def test_a_header_chooses_the_format_unless_the_path_does(room, ask):
-    header = {"X-Mon-OutputFormat": "wrapped_json"}
-    assert json.loads(ask(f"{ROOT}/hosts", headers=header).body)["data"] == {"path": "/hosts"}
-    ask(f"{ROOT}/csv/hosts", headers=header)
-    assert [request.format for request in room.seen] == ["wrapped_json", "csv"]
-    description = refused(
-        ask(f"{ROOT}/hosts", headers={"X-Mon-OutputFormat": "pdf"}), 400, "unknown output format"
-    )
-    assert "X-Mon-Outputformat" in description
-
-
-@pytest.mark.parametrize(
-    ("given", "taken"),
-    [
-        ("abc-123", True),
-        ("x" * 128, True),
-        ("!~", True),
-        ("x" * 129, False),
-        ("a b", False),
-        ("ü", False),
-        ("", False),
-    ],
-)
-def test_request_ids(room, ask, given, taken):
-    reply = ask(f"{ROOT}/hosts", headers={"X-Request-Id": given})
-    assert (reply.headers["x-request-id"] == given) is taken
-    assert reply.headers["x-request-id"] == room.seen[0].request_id
 
 
 def test_a_bug_shows_nothing_of_itself(room, ask, stray_failures):
