@@ -277,7 +277,7 @@ def test_wrong_columns_are_refused(client, columns, words):
 
 
 @each("name", ["limit", "offset"])
-@each("value", ["-1", "abc", "1.5", "0x10", "1e3", "9" * 20, "\u0661"])
+@each("value", ["-1", "+1", "abc", "1.5", "0x10", "1e3", "1 2", "1_0", "9" * 20, "\u0661"])
 def test_wrong_limits_are_refused(client, name, value):
     words = [f"{name} must be a non-negative integer"]
     refused(client.get("/hosts", {name: value}), 400, *words)

@@ -255,6 +255,20 @@ Q = [
     ('***name = "web01"***', ["web01"]),
     ('///name = "web01"/// and nothing else', ["web01"]),
     ("xxxstate = 1xxx", ["router1", "web02"]),
+    ("******", ALL),
+    ("(()())", ALL),
+    ("() and name = web01", ["web01"]),
+    ("name = web02 or () and state = 0", []),
+    ("(name = web01)or(name = web02)", WEB),
+    ("state = 1(groups >= linux)", ["web02"]),
+    ("name = web01 AS total ", ["web01"]),
+    ("(name = web01 or name = web02) as total", WEB),
+    ("alias = 'x as y'", []),
+    ("alias != '(1) and b = \"2 : % @ , \\'", ALL),
+    ('alias != "it\'s"', ALL),
+    ("alias != and", ALL),
+    ("name = '\"web01\"'", []),
+    ("alias != web-01.x_^*", ALL),
 ]
 
 
@@ -299,6 +313,7 @@ def test_service_q(client):
         ({"nope": "1"}, ["nope", "possible typo in filter"]),
         ({"nope[gt]": "1", "name": "nothing"}, ["nope"]),
         ({"q": "nope = 1"}, ["nope"]),
+        ({"q": "or-1 = x"}, ["or-1", "possible typo in filter"]),
         ({"q": "name = web01 or nope = 1"}, ["nope"]),
         ({"name[foo]": "x"}, ["name[foo]"]),
         ({"name[]": "x"}, ["name"]),
@@ -330,30 +345,49 @@ def test_wrong_filters_are_refused(client, parameters, words):
     refused(client.get("/hosts", parameters), 400, *words)
 
 
-Q_ERRORS = [
-    ('name = "x', "parse error at"),
-    ("name = 1,state = 2", "parse error at"),
-    ("name = 1/2", "parse error at"),
-    ("name = 5%", "parse error at"),
-    ("name =~ x", "unknown operator"),
-    ("name <> x", "unknown operator"),
-    ("name == x", "unknown operator"),
-    ("name LIKE b", "unknown operator"),
-    ("name", "unexpected end of query after"),
-    ("name =", "unexpected end of query after"),
-    ("name = b c", "unexpected end of query after"),
-    ("and name = 1", "unexpected AND at"),
-    ("name = 1 ( and state = 2", "unexpected AND at"),
-    ("(name = 1", "expected closing bracket"),
-    ("name = 1) or state = 2", "unexpected closing bracket"),
-    ("name = 1 and", "unexpected end of query after"),
-    ("name = 1 or or state = 2", "unexpected"),
-    ('name ~ "("', "invalid regex in"),
-    ("(" * 500 + "name = x" + ")" * 500, ""),
-]
-
-
-@each(("q", "words"), Q_ERRORS)
-def test_wrong_q_is_refused_with_the_reason(client, q, words):
-    document = refused(client.get("/hosts", {"q": q}), 400, words)
+@each(
+    ("q", "description"),
+    [
+        ('a = "x', 'parse error at "x (character 5)'),
+        ("a = 1,b = 2", "parse error at = 2 (character 9)"),
+        ("a = 1/2", "parse error at /2 (character 6)"),
+        ("a = @", "parse error at @ (character 5)"),
+        ("a = ü", "parse error at ü (character 5)"),
+        ("a = `b`", "parse error at `b` (character 5)"),
+        ("a 'x' = 1", "parse error at 'x' = 1 (character 3)"),
+        ("'' = 1", "parse error at '' = 1 (character 1)"),
+        ("count(*) > 2", "parse error at (*) > 2 (character 6)"),
+        ("a =~ x", "unknown operator =~ at =~ x (character 3)"),
+        ("a gt 1", "unknown operator gt at gt 1 (character 3)"),
+        ("not a = 1", "unknown operator a at a = 1 (character 5)"),
+        ("a =", "unexpected end of query after = (character 4)"),
+        ("(a = 1 or", "unexpected end of query after or (character 10)"),
+        ("a = 1 && || b = 2", "unexpected end of query after && at || b = 2 (character 10)"),
+        ("|| a = 1", "unexpected OR at || a = 1 (character 1)"),
+        ("a = 1 ( and b = 2", "unexpected AND at and b = 2 (character 9)"),
+        ("((a = 1) and b = 2", "expected closing bracket for ((a = 1) and b = 2 (character 1)"),
+        ("a = 1) or b = 2", "unexpected closing bracket at ) or b = 2 (character 6)"),
+        ("(a = 1 and)", "unexpected closing bracket at ) (character 11)"),
+        ("  (a = 1", "expected closing bracket for (a = 1 (character 3)"),
+        (
+            "a = 1 and\n  (b = 2 or (c = 3)",
+            "expected closing bracket for (b = 2 or (c = 3) (character 13)",
+        ),
+        ("***(a = 1***", "expected closing bracket for (a = 1 (character 4)"),
+        ("a = 1;" + "x" * 1000, "parse error at ;" + "x" * 99 + "… (character 6)"),
+        ("name == x", "unknown operator == at == x (character 6)"),
+        ("name <> x", "unknown operator <> at <> x (character 6)"),
+        ("name LIKE b", "unknown operator LIKE at LIKE b (character 6)"),
+        ("name", "unexpected end of query after name (character 5)"),
+        ("name = b c", "unexpected end of query after c (character 11)"),
+        ("(" * 500 + "name = x" + ")" * 500, "at most 20 brackets may be nested"),
+    ],
+)
+def test_wrong_q_is_refused_with_the_reason_and_its_place(client, q, description):
+    document = refused(client.get("/hosts", {"q": q}), 400)
     assert document["message"] == "error during request"
+    assert document["description"] == f"q: {description}"
+
+
+def test_a_wrong_pattern_in_q_is_refused(client):
+    refused(client.get("/hosts", {"q": 'name ~ "("'}), 400, "invalid regex in")

@@ -17,6 +17,7 @@ PAYLOADS = {
     "NUL": "web01\0",
     "escape": "web01\x1b[0m",
     "delete": "web01\x7f",
+    "tab": "web01\t",
     "only a newline": "\n",
 }
 PARAMETERS = {
