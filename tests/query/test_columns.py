@@ -245,45 +245,6 @@ def test_functions(text: str, expected: Expression | None) -> None:
         assert expression_of(text) == expected
 
 
-@each(
-    ("text", "description"),
-    [
-        ("upper(foo(name))", "unknown function: foo"),
-        ("name,upper(", "expected closing bracket in upper("),
-        ("upper(substr(name,1)", "expected closing bracket in upper(substr(name,1)"),
-        ("upper()", "usage: upper(column)"),
-        ("lc(name,state)", "usage: lower(column)"),
-        ("substr(name,1,2,3)", "usage: substr(column, start[, length])"),
-        ("calc(name,+)", "usage: calc(column, 'operator', 'value')"),
-        ("s(name,'x')", "usage: s(column, 'regexp', 'replacement')"),
-        ("concat()", "usage: concat(column or 'text', ...)"),
-        ("unit()", "usage: unit(column, unit)"),
-        ("unit(,ms)", "usage: unit(column, unit)"),
-        ("utc()", "usage: utc(column[, format])"),
-        ("date(a,b,c)", "usage: date(column[, format])"),
-        ("sum()", "usage: sum(column)"),
-        ("avg(a,b)", "usage: avg(column)"),
-        ("count(a,b)", "usage: count(*)"),
-        ("to_rows()", "usage: to_rows(column)"),
-        ("sum(avg(state))", "aggregation function must be the outermost one"),
-        ("concat('x',count(*))", "aggregation function must be the outermost one"),
-        ("to_rows(groups),upper(as_rows(groups))", "only one disaggregation function allowed"),
-        ("concat(to_rows(a),to_rows(b))", "only one disaggregation function allowed"),
-        ("to_rows(upper(x))", "disaggregation function must be the innermost one"),
-        ("to_rows(to_rows(x))", "disaggregation function must be the innermost one"),
-        ("to_rows('x')", "disaggregation function must be the innermost one"),
-        ("to_rows(a+b)", "disaggregation function must be the innermost one"),
-    ],
-)
-def test_errors(text: str, description: str) -> None:
-    assert refusal(text) == description
-
-
-@pytest.mark.parametrize("text", ["s(name,'(','x')", "s(name,'','x')", "fmt('%n',name)"])
-def test_literals_that_a_function_refuses_are_refused_before_anything_is_fetched(text: str) -> None:
-    assert refusal(f"name,upper({text})")
-
-
 def test_limits() -> None:
     assert len(parse_columns([",".join(["name"] * MOST_ITEMS)])) == MOST_ITEMS
     assert refusal("name," * MOST_ITEMS, "x") == "at most 500 items are accepted, got 501"

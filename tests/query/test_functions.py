@@ -129,30 +129,6 @@ def test_functions_of_functions() -> None:
     assert run("fmt", "'%5s|'", inner) == "  web|"
 
 
-@each(
-    ("name", "arguments", "description"),
-    [
-        ("calc", ["name", "'%'", 1], "unsupported operator, use one of: + - * /"),
-        ("calc", ["name", "'+-'", 1], "unsupported operator, use one of: + - * /"),
-        ("s", ["name", "''", "'x'"], "usage: s(column, 'regexp', 'replacement')"),
-        ("s", ["name", "'//'", "'x'"], "usage: s(column, 'regexp', 'replacement')"),
-        ("s", ["name", "'('", "'x'"], "columns: invalid regex in (: missing )"),
-        ("s", ["name", "'/(/'", "'x'"], "columns: invalid regex in (: missing )"),
-        ("s", ["name", "'(?=a)'", "'x'"], "columns: invalid regex in (?=a): invalid perl operator"),
-        ("fmt", ["'%n'", "name"], "fmt: %n is not accepted"),
-        ("fmt", ["'%5hhn'", "name"], "fmt: %n is not accepted"),
-        ("fmt", ["'%1000d'", "name"], "fmt: width and precision are at most 999"),
-        ("fmt", ["'%.1000f'", "name"], "fmt: width and precision are at most 999"),
-        ("fmt", [f"'%{'9' * 5000}d'", "name"], "fmt: width and precision are at most 999"),
-        ("date", ["name", f"'{'%c' * 600}'"], "date: the format has at most 1024 characters"),
-    ],
-)
-def test_refusals_come_before_any_row(name: str, arguments: list[Any], description: str) -> None:
-    with pytest.raises(BadRequest) as caught:
-        build(name, [argument(one) for one in arguments], MOMENT)
-    assert (caught.value.message, caught.value.description) == ("error during request", description)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

@@ -259,19 +259,19 @@ def test_what_plugins_write_reads_back(rows: list[tuple[str, float, str, list[st
     ("piece", "count"),
     [
         ("a", 0), ("=", 0), ("[", 0), ("[a", 0), ("[a=", 0), ("a=", 0), ("a=x", 0), ("'", 0),
-        ("1", 0), (" ", 0), ("a=1;", 300_000), ("a=1[", 300_000), ("a:", 0),
+        ("1", 0), (" ", 0), ("a=1;", 50_000), ("a=1[", 50_000), ("a:", 0),
     ],
 )  # fmt: skip
 def test_long_texts_take_no_longer_than_they_are(piece: str, count: int) -> None:
     # With time that grows as the square this would not end.
-    assert len(expanded(piece * 300_000)) == count
+    assert len(expanded(piece * 50_000)) == count
 
 
 def test_a_long_label_and_a_long_value() -> None:
-    name, digits = "x" * 300_000, "9" * 300_000
+    name, digits = "x" * 50_000, "9" * 50_000
     assert [one["name"] for one in expanded(f"{name}=1")] == [name]
     assert columns(f"a={digits}")["a"] == digits
-    assert [one["name"] for one in expanded(f"{'a:' * 150_000}=1")] == ["a:" * 150_000]
+    assert [one["name"] for one in expanded(f"{'a:' * 25_000}=1")] == ["a:" * 25_000]
 
 
 SIMPLE = st.lists(
