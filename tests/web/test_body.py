@@ -60,43 +60,11 @@ def test_a_list_is_a_document_without_parameters():
     assert read_body(b'["a", {"b": 1}]', JSON) == Body((), ["a", {"b": 1}], "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ['{"a":', '{"a": nope}', '["a"', '"a"', "1", "null", "{} x", "x {}", '{"a": 1,,}',
-     "[" * 99_999, '{"a": "' + "\\" * 99_999, '{"a' + '"\\"' * 50_000, "{" + "," * 99_999,
-     "{" + "#" * 100_000, '{"a": NaN}'],
-)  # fmt: skip
-def test_wrong_json(text):
-    with pytest.raises(BadRequest) as refused:
-        read_body(text.encode(), JSON)
-    assert refused.value.message == "failed to parse json data argument"
-    assert refused.value.description
-
-
-def test_json_that_is_not_utf8():
-    with pytest.raises(BadRequest, match="expected UTF-8"):
-        read_body(b'{"a": "\xff"}', JSON)
-
-
 @pytest.mark.parametrize("text", ['{"name": {"a": 1}}', '{"name": [[1]]}'])
 def test_json_values_that_are_no_parameters(text):
     body = read_body(text.encode(), JSON)
     assert (body.parameters, body.structured) == ((), "name")
     assert read_body(b'{"name": [1, null]}', JSON).structured is None
-
-
-@pytest.mark.parametrize("kind", ["", FORM, "text/plain", "text/json", "multipart/form-data"])
-def test_json_under_another_name(kind):
-    with pytest.raises(BadRequest) as refused:
-        read_body(b' {"a": 1}\n', kind)
-    assert refused.value.message == "got json request data but content type is not application/json"
-    with pytest.raises(BadRequest, match="content type is not application/json"):
-        read_body(b'[{"cmd": "x"}]', kind)
-
-
-def test_other_content_types_hold_no_parameters():
-    with pytest.raises(BadRequest, match="unsupported content type"):
-        read_body(b"a=1", "text/plain")
 
 
 @pytest.mark.parametrize("kind", ["", FORM, JSON, "text/plain", "multipart/form-data; boundary=x"])
@@ -115,23 +83,6 @@ def test_multipart():
     )
     quoted = 'multipart/form-data; boundary="x y"'
     assert read_body(multipart(("a", "1"), boundary="x y"), quoted).parameters == (("a", "1"),)
-
-
-@pytest.mark.parametrize(
-    ("raw", "kind"),
-    [
-        (b"--xyz\r\nbroken", "multipart/form-data; boundary=xyz"),
-        (b"x", "multipart/form-data"),
-        (b"x", "multipart/form-data; boundary="),
-        (multipart(("a", "1")), "multipart/form-data; boundary=other"),
-        (multipart(("a", "1"))[:-6], "multipart/form-data; boundary=xyz"),
-        (multipart(("a", "1")).replace(b"1", b"\xff"), "multipart/form-data; boundary=xyz"),
-        (multipart(*[("a", "1")] * 10_001), "multipart/form-data; boundary=xyz"),
-    ],
-)
-def test_wrong_multipart(raw, kind):
-    with pytest.raises(BadRequest):
-        read_body(raw, kind)
 
 
 def test_big_multipart_values_stay_whole():
@@ -196,12 +147,3 @@ def test_relaxed_and_strict_json_agree(document, comment):
 def test_any_body_is_read_or_refused(raw, kind):
     with contextlib.suppress(BadRequest):
         assert isinstance(read_body(raw, kind), Body)
-
-
-@pytest.mark.parametrize(
-    "values", [[f'"a{at}": 1' for at in range(20_001)], ['"a": [' + "1," * 20_000 + "1]"]]
-)
-def test_a_body_of_too_many_values(values):
-    with pytest.raises(BadRequest) as refused:
-        read_body(f"{{{','.join(values)}}}".encode(), JSON)
-    assert refused.value.message == "too many parameters"
