@@ -35,6 +35,11 @@ JSON = {"Content-Type": "application/json"}
         "/sites/s1%2Cs1/hosts/web01?columns=name",
         "/sites/ALL/hosts/web01?columns=name",
         "/sites/LOCAL/hosts/web01?columns=name",
+        "///v1//hosts/web01//?columns=name",
+        "/v1/csv/json/hosts/web01?columns=name",
+        "/sites/s1%2C%20s1%20,s1/hosts/web01?columns=name",
+        "/sites/,/hosts/web01?columns=name",
+        "/sites/s1/csv/sites/s1/json/hosts/web01?columns=name",
         "/hosts?&columns=name&name=web01",
         "/hosts?columns=name&name=web01&",
         "/hosts?&&columns=name&&name=web01&q=",
@@ -55,11 +60,34 @@ def test_tolerated_spellings(client, path):
     [
         *("/HOSTS", "/%68osts", "/nope", "/hosts/web01/nope", "/csv", "/csv/", "/json"),
         *("/json/v1/hosts", "/v2/hosts", "/hosts/a/b/c", "/mon/nope", "/sites/s1", "/hosts//web01"),
-        *("/services/web01/ping/nope", "/v1/v1/hosts", "/../etc/passwd", "/hosts/../hosts/x/y"),
+        *(
+            "/v1x/hosts",
+            "/CSV/hosts",
+            "/%63sv/hosts",
+            "/hosts/csv/x",
+            "/sites//hosts",
+            "/json//hosts",
+        ),
+        *(
+            "/sites/a",
+            "/services/web01/ping/nope",
+            "/v1/v1/hosts",
+            "/../etc/passwd",
+            "/hosts/../hosts/x/y",
+        ),
     ],
 )
 def test_unknown_paths(client, path):
     refused(client.get(path), 404, "unknown rest path")
+
+
+def test_what_a_path_chooses(client):
+    assert client.get("/csv/text/hosts/web01?columns=name").text.startswith("+-")
+    assert client.get("/human/hosts/web01?columns=name").text.startswith("+-")
+    assert client.get("/v1/csv/hosts/web01?columns=name").text == "#name\nweb01\n"
+    assert client.get("/wrapped_json/xls/hosts").body.startswith(b"PK")
+    assert client.values("/sites/s1/sites", "id") == client.values("/sites/", "id") == ["s1"]
+    assert client.rows(f"/hosts/{'a' * 100_000}") == client.rows("/hosts/a%2Fb%20c+d") == []
 
 
 def test_root_needs_no_slash(client):

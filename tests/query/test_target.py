@@ -11,7 +11,6 @@ from monrest.api.fields import Ruled
 from monrest.base.errors import BadRequest
 from monrest.query.target import (
     MOST_VALUES,
-    PathTarget,
     check_values,
     count_values,
     parameters,
@@ -20,73 +19,6 @@ from monrest.query.target import (
 )
 from monrest.web.body import MOST_RELAXED, read_body
 from tests.table import each
-
-
-@each(
-    ("path", "expected"),
-    [
-        ("", PathTarget("/", ())),
-        ("/", PathTarget("/", ())),
-        ("///", PathTarget("/", ())),
-        ("/v1", PathTarget("/", ())),
-        ("/v1/", PathTarget("/", ())),
-        ("/hosts", PathTarget("/hosts", ("hosts",))),
-        ("//hosts//", PathTarget("/hosts", ("hosts",))),
-        ("/v1//hosts/", PathTarget("/hosts", ("hosts",))),
-        ("/v1x/hosts", PathTarget("/v1x/hosts", ("v1x", "hosts"))),
-        ("/v1/v1/hosts", PathTarget("/v1/hosts", ("v1", "hosts"))),
-        ("/hosts//web01", PathTarget("/hosts//web01", ("hosts", "", "web01"))),
-        ("/hosts/a%2Fb%20c+d", PathTarget("/hosts/a%2Fb%20c+d", ("hosts", "a%2Fb%20c+d"))),
-        ("/csv", PathTarget("/csv", ("csv",))),
-        ("/csv/", PathTarget("/csv", ("csv",))),
-        ("/csv/hosts", PathTarget("/hosts", ("hosts",), "csv")),
-        ("/csv/v1/hosts", PathTarget("/v1/hosts", ("v1", "hosts"), "csv")),
-        ("/v1/csv/hosts", PathTarget("/hosts", ("hosts",), "csv")),
-        ("/text/csv/hosts", PathTarget("/hosts", ("hosts",), "csv")),
-        ("/human/hosts", PathTarget("/hosts", ("hosts",), "text")),
-        ("/csv/json/hosts", PathTarget("/hosts", ("hosts",), "json")),
-        ("/wrapped_json/xls/hosts", PathTarget("/hosts", ("hosts",), "xls")),
-        ("/CSV/hosts", PathTarget("/CSV/hosts", ("CSV", "hosts"))),
-        ("/%63sv/hosts", PathTarget("/%63sv/hosts", ("%63sv", "hosts"))),
-        ("/hosts/csv/x", PathTarget("/hosts/csv/x", ("hosts", "csv", "x"))),
-        ("/sites", PathTarget("/sites", ("sites",))),
-        ("/sites/", PathTarget("/sites", ("sites",))),
-        ("/sites/a", PathTarget("/sites/a", ("sites", "a"))),
-        ("/sites/a/hosts", PathTarget("/hosts", ("hosts",), None, ("a",))),
-        ("/site/a/hosts", PathTarget("/hosts", ("hosts",), None, ("a",))),
-        ("/backend/a/hosts", PathTarget("/hosts", ("hosts",), None, ("a",))),
-        ("/backends/a/hosts", PathTarget("/hosts", ("hosts",), None, ("a",))),
-        ("/sites/a,b/hosts", PathTarget("/hosts", ("hosts",), None, ("a", "b"))),
-        ("/sites/a%2C%20b%20,c/hosts", PathTarget("/hosts", ("hosts",), None, ("a", "b", "c"))),
-        ("/sites/Main%2FEast/hosts", PathTarget("/hosts", ("hosts",), None, ("Main/East",))),
-        ("/sites/,/hosts", PathTarget("/hosts", ("hosts",))),
-        ("/sites/a/csv/sites/b/hosts", PathTarget("/hosts", ("hosts",), "csv", ("a", "b"))),
-        ("/sites/csv/hosts", PathTarget("/hosts", ("hosts",), None, ("csv",))),
-        ("/sites/a/sites", PathTarget("/sites", ("sites",), None, ("a",))),
-        ("/csv/sites/a", PathTarget("/sites/a", ("sites", "a"), "csv")),
-        ("/sites//hosts", PathTarget("/sites//hosts", ("sites", "", "hosts"))),
-        ("/csv//hosts", PathTarget("//hosts", ("", "hosts"), "csv")),
-    ],
-)
-def test_paths(path, expected):
-    assert target(path) == expected
-
-
-@pytest.mark.parametrize("path", ["/hosts/%FF", "/%C3", "/sites/%FF/hosts", "/hosts/a%C3%28"])
-def test_paths_that_are_not_utf8(path):
-    with pytest.raises(BadRequest, match="path: expected percent-encoded UTF-8"):
-        target(path)
-
-
-@pytest.mark.parametrize("path", ["/hosts/%0A", "/hosts/a%00b", "/sites/a%0d/hosts", "/%7f"])
-def test_control_characters_in_paths(path):
-    with pytest.raises(BadRequest, match="path: expected no control characters"):
-        target(path)
-
-
-def test_long_paths_are_read_too():
-    assert target("/hosts/" + "a" * 100_000).segments == ("hosts", "a" * 100_000)
-
 
 # The characters of str.isprintable, made and not sifted: most texts have another one.
 PRINTABLE = st.characters(exclude_categories=("C", "Z")) | st.just(" ")
