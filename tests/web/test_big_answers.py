@@ -1,4 +1,4 @@
-"""What only a real connection shows: slow readers, gzip, answers that break."""
+"""Large answers: slow readers, gzip, answers that break, clients that leave, and what they held."""
 
 import gc
 import gzip
@@ -6,11 +6,19 @@ import json
 import socket
 import weakref
 
+import pytest
 from attrs import evolve
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.web.http_headers import Headers
 
-from monrest.base.values import Rows
+from monrest.base.answer_file import AnswerFiles
+from monrest.base.concurrency import Threads
+from monrest.base.values import Column, Rows
+from monrest.render.formats import RenderOptions
+from monrest.web.respond import Responder
+from tests.fakes.sites import outcome
 from tests.web.room import rows
 from tests.web.wire import get, one
 
@@ -99,3 +107,42 @@ async def test_a_large_answer_that_breaks_is_an_error(serve, stray_failures):
     client = await served.connect()
     status, _, body = await one(client, get("/hosts"))
     assert (status, json.loads(body)["code"]) == (500, 500)
+
+
+class Client:
+    """A request of somebody who leaves before anything of the answer is sent."""
+
+    method, code, channel = b"GET", 200, None
+
+    def __init__(self):
+        self.requestHeaders, self.responseHeaders = Headers(), Headers()
+
+    def answered(self):
+        pass
+
+    def registerProducer(self, producer, streaming):
+        pass
+
+
+class Busy:
+    """Threads that have other things to do."""
+
+    stoppable = Threads.stoppable
+
+    def run(self, _function):
+        return Deferred()
+
+
+@pytest.mark.parametrize("format", ["json", "xls"])
+def test_who_leaves_before_the_answer_begins(tmp_path, format):
+    clock, gone = Clock(), []
+    responder = Responder(clock, Busy(), AnswerFiles(tmp_path))
+    data = [[number, "x" * 10] for number in range(11_000)]
+    answer = Rows(columns=(Column("id"), Column("text")), rows=data, gone=lambda: gone.append(1))
+    work = responder.answer(Client(), answer, RenderOptions(format=format))
+    sending = Deferred.fromCoroutine(work)
+    found = outcome(sending)
+    assert found == gone == []
+    sending.cancel()
+    assert found[0].check(CancelledError)
+    assert gone

@@ -1,11 +1,12 @@
-"""Connections that are left, or end with their answer."""
+"""Connections that are left, that end, or that stand still."""
 
 from twisted.internet import reactor
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.task import deferLater
+from twisted.internet.task import Clock, deferLater
 
 from monrest.base.errors import BadRequest
-from tests.web.wire import get
+from monrest.web.limits import HEAD_SECONDS, Pace
+from tests.web.wire import get, one
 
 
 async def test_a_client_that_leaves_while_its_problems_are_written(serve):
@@ -61,3 +62,52 @@ async def test_http_one_zero_ends_the_connection(serve):
     client.send(get("/hosts", version="1.0"))
     await client.until(lambda wire: wire.closed)
     assert client.data.endswith(b'\r\n\r\n{"path":"/hosts"}\n')
+
+
+async def test_drain_waits_for_a_request_that_is_still_arriving(serve):
+    served = serve()
+    client = await served.connect()
+    request = get("/hosts", "Content-Length: 3", method="POST")
+    client.send(request)
+    channel = await Deferred.fromCoroutine(first_busy(served.room.site))
+    drained = served.room.site.drain(20)
+    assert not drained.called
+    assert channel in served.room.site.channels
+    client.send("a=1")
+    await drained
+    await client.lost
+    ((status, headers, _),) = client.replies()
+    assert (status, headers["connection"]) == (200, "close")
+
+
+async def first_busy(site):
+    while True:
+        for channel in site.channels:
+            if channel.requests and channel.requests[0].content is not None:
+                return channel
+        turn = Deferred()
+        reactor.callLater(0, turn.callback, None)
+        await turn
+
+
+def test_a_pause_of_the_process_is_nobodys_fault():
+    clock, received, late = Clock(), [0], []
+    pace = Pace(clock, 100, 30.0)
+    pace.begin(lambda: received[0], lambda: late.append(clock.seconds()))
+    clock.advance(300)
+    assert late == []
+    clock.advance(30)
+    assert late == [330]
+
+
+async def test_the_head_of_a_request_may_go_on_behind_a_pause(serve):
+    clock = Clock()
+    served = serve(clock=clock)
+    client = await served.connect()
+    whole = get("/hosts")
+    client.send(whole[:20])
+    while not any(channel._head_due for channel in served.room.site.channels):
+        await one(await served.connect(), get("/fine"))
+    clock.advance(HEAD_SECONDS + 20)
+    assert not client.data
+    assert (await one(client, whole[20:]))[0] == 200
