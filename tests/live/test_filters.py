@@ -23,6 +23,7 @@ HOST_FILTERS = [
     ("name[=]", "web01", ["web01"]),
     ("name[eq]", "web01", ["web01"]),
     ("name[EQ]", "web01", ["web01"]),
+    ("name[ NE ]", "web01", but("web01")),
     ("name", "WEB01", []),
     ("name[!=]", "web01", but("web01")),
     ("name[ne]", "web01", but("web01")),

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from monrest.base.errors import BadRequest
 from monrest.base.values import Parameters
-from monrest.query.model import OPERATORS, Condition, Group, Item, Query, Ref, SortKey
+from monrest.query.model import Condition, Group, Item, Query, Ref, SortKey
 from monrest.query.parse import RESERVED, parse_parameter, parse_query
 from tests import strategies
 from tests.table import each
@@ -37,14 +37,8 @@ def test_nothing_asked_for() -> None:
 @each(
     ("parameters", "expected"),
     [
-        ([("limit", "5")], {"limit": 5}),
-        ([("limit", "0")], {"limit": None}),
-        ([("limit", "")], {"limit": None}),
-        ([("limit", "1"), ("limit", "3")], {"limit": 3}),
         ([("limit", "x"), ("limit", " 3 ")], {"limit": 3}),
         ([("limit", "9" * 18)], {"limit": 10**18 - 1}),
-        ([("offset", "7")], {"offset": 7}),
-        ([("offset", "")], {"offset": 0}),
         ([("offset", "1"), ("offset", "2")], {"offset": 2}),
         ([("backends", "a, b ,,c")], {"backends": ("a", "b", "c")}),
         ([("backends", "a"), ("backends", "b")], {"backends": ("a", "b")}),
@@ -79,13 +73,9 @@ def test_options(parameters: list[tuple[str, str]], expected: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        (["name"], [SortKey("name")]),
-        (["+name"], [SortKey("name")]),
         ([" name"], [SortKey("name")]),
-        (["-name"], [SortKey("name", descending=True)]),
         (["- name , state,,"], [SortKey("name", descending=True), SortKey("state")]),
         (["name", "-state"], [SortKey("name"), SortKey("state", descending=True)]),
-        (["-count(*)"], [SortKey("count(*)", descending=True)]),
         (["substr(name,0,3),b"], [SortKey("substr(name,0,3)"), SortKey("b")]),
         (["-`C: used, x`"], [SortKey("C: used, x", descending=True)]),
         (["`-x`"], [SortKey("-x")]),
@@ -151,29 +141,6 @@ def test_nothing_but_a_refusal_is_raised(parameters: Parameters) -> None:
         assert parse_query(parameters) == query
         return
     assert refused
-
-
-WORDS = {
-    "=": ["=", "eq"],
-    "!=": ["!=", "ne"],
-    "~": ["~", "sregex"],
-    "!~": ["!~", "snregex"],
-    "~~": ["~~", "regex", "like"],
-    "!~~": ["!~~", "nregex", "unlike"],
-    ">": [">", "gt"],
-    "<": ["<", "lt"],
-    ">=": [">=", "gte"],
-    "<=": ["<=", "lte"],
-    "!>=": ["!>=", "notin"],
-}
-
-
-@each(("sign", "word"), [(sign, word) for sign, words in WORDS.items() for word in words])
-def test_every_operator_in_any_case(sign: str, word: str) -> None:
-    assert sum(map(len, WORDS.values())) == len(OPERATORS)
-    for spelling in (word, word.upper(), f" {word} "):
-        name = f"state[{spelling}]"
-        assert parse_parameter(name, "1") == Condition("state", sign, "1", name)
 
 
 @pytest.mark.parametrize(
