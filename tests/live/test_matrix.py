@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Mapping
 from hashlib import sha1
 
@@ -157,10 +158,11 @@ def amount(document) -> float:
 
 
 def asking(line: str) -> dict[str, str]:
-    """The callers that ask at a line, with their marks: of those who are as any contact is, some."""
+    """The callers that ask at a line, with their marks: of those with the most usual one, some."""
     marks = dict(zip(CALLERS, TABLE[line][0].replace(" ", ""), strict=True))
     special = {"nobody", "contact", "admin", *(READERS if not line.startswith("GET ") else ())}
-    usual = [one for one, mark in marks.items() if mark == marks["contact"] and one not in special]
+    ((most, _),) = Counter(marks.values()).most_common(1)
+    usual = [one for one, mark in marks.items() if mark == most and one not in special]
     left = {*usual} - {*some(usual, seed=line)}
     return {one: mark for one, mark in marks.items() if one not in left}
 
