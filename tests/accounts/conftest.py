@@ -3,9 +3,11 @@
 import pytest
 from twisted.internet.task import Clock
 
+from monrest.accounts.credentials import Credentials
+from monrest.config import AuthConfig
 from tests.fakes.accounts import house
+from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, Store, result
-from tests.fakes.sites import Town
 
 __all__ = ["house"]
 
@@ -27,8 +29,6 @@ def store(database_url, clock):
 
 
 @pytest.fixture
-def town():
-    made = Town()
-    made.clock.advance(1_000_000)
-    yield made
-    made.stop()
+def credentials(store, clock):
+    """A function that makes the credentials of one more daemon on the database."""
+    return lambda **auth: Credentials(store, clock, Wall(clock), AuthConfig(**auth))

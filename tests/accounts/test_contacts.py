@@ -1,5 +1,6 @@
-"""What the cores say about a user: kept, shared, merged over sites, and kept while they are away."""
+"""What the cores say of users: kept, shared, merged over sites, kept while they are away; of all."""
 
+import pytest
 from twisted.internet.defer import Deferred
 
 from monrest.accounts.contacts import NO_CONTACT, Contacts
@@ -14,7 +15,7 @@ from tests.fakes.livestatus import (
     hang,
     table_of,
 )
-from tests.fakes.sites import outcome
+from tests.fakes.sites import Town, outcome
 
 CONTACT_COLUMNS = [
     *NAEMON_COLUMNS,
@@ -25,34 +26,43 @@ CONTACT_COLUMNS = [
     ["contactgroups", "name", "string"],
     ["contactgroups", "members", "list"],
 ]
+ENTRY = ("name", "alias", "email", "can_submit_commands")
+WITHOUT_RIGHTS = [one for one in CONTACT_COLUMNS if one[1] != "can_submit_commands"]
 
 
 class Phonebook:
-    """A core's contacts: name to (alias, email, can_submit_commands), and groups of everybody."""
+    """A core's contacts: name to (alias, email, can_submit_commands), and names of groups.
+
+    Groups have their members, or are those of each user that is asked about.
+    """
 
     def __init__(self, entries=None, groups=()):
         self.entries = entries or {}
-        self.groups = list(groups)
+        self.groups = groups
         self.asked = []
 
     def __call__(self, talk, request):
         self.asked.append(request)
         if table_of(request) == "contactgroups":
-            found = [[name] for name in self.groups]
+            members = self.groups if isinstance(self.groups, dict) else dict.fromkeys(self.groups)
+            found = [{"name": name, "members": those} for name, those in members.items()]
         else:
-            wanted = columns_of(request)
-            found = []
-            for name, values in self.entries.items():
-                if f"Filter: name = {name}".encode() in request.splitlines():
-                    entry = dict(
-                        zip(
-                            ("name", "alias", "email", "can_submit_commands"),
-                            (name, *values),
-                            strict=True,
-                        )
-                    )
-                    found.append([entry[column] for column in wanted])
-        talk.write(framed(as_json(found)))
+            lines = request.splitlines()
+            found = [
+                dict(zip(ENTRY, (name, *values), strict=True))
+                for name, values in self.entries.items()
+                if b"Filter:" not in request or f"Filter: name = {name}".encode() in lines
+            ]
+        wanted = columns_of(request)
+        talk.write(framed(as_json([[row[one] for one in wanted] for row in found])))
+
+
+@pytest.fixture
+def town():
+    made = Town()
+    made.clock.advance(1_000_000)
+    yield made
+    made.stop()
 
 
 class Hall:
@@ -62,8 +72,8 @@ class Hall:
         self.sites = sites
 
 
-def core(town, id="a", book=None, **options):
-    return town.site(id, Script(default=book or Phonebook(), columns=CONTACT_COLUMNS), **options)
+def core(town, id="a", book=None, columns=CONTACT_COLUMNS, **options):
+    return town.site(id, Script(default=book or Phonebook(), columns=columns), **options)
 
 
 def of(town, contacts, user="ann", seconds=0.5):
@@ -108,10 +118,9 @@ def test_several_sites_are_put_together(town):
 
 
 def test_a_core_without_the_column_says_nothing_about_commands(town):
-    columns = [one for one in CONTACT_COLUMNS if one[1] != "can_submit_commands"]
     book = Phonebook({"ann": ("Ann", "a@example.org", 0)})
-    site = town.site("a", Script(default=book, columns=columns))
-    contact = of(town, Contacts(Hall(site), town.clock))
+    contacts = Contacts(Hall(core(town, book=book, columns=WITHOUT_RIGHTS)), town.clock)
+    contact = of(town, contacts)
     assert (contact.alias, contact.can_submit_commands) == ("Ann", None)
 
 
@@ -126,19 +135,6 @@ def test_what_is_known_is_good_for_300_seconds(town):
     town.pass_time(1)
     assert of(town, contacts).groups == {"new"}
     assert len(book.asked) == 4
-
-
-def test_what_expired_is_asked_again_and_still_known_while_the_cores_are_away(town):
-    script = Script(default=Phonebook(groups=["ops"]), columns=CONTACT_COLUMNS)
-    contacts = Contacts(Hall(town.site("a", script, timeout=2.0)), town.clock)
-    assert of(town, contacts).groups == {"ops"}
-    contacts.expire()
-    script.default = hang
-    assert of(town, contacts, seconds=4).groups == {"ops"}
-    script.default = Phonebook(groups=["new"])
-    town.pass_time(60, 1)
-    contacts.expire()
-    assert of(town, contacts).groups == {"new"}
 
 
 def test_a_site_that_is_taken_out_says_nothing_any_more(town):
@@ -185,13 +181,18 @@ def test_nothing_known_and_no_site_to_ask(town):
     assert of(town, contacts) == NO_CONTACT
 
 
-def test_what_is_known_stays_while_the_cores_are_away(town):
+@pytest.mark.parametrize("expired", [False, True])
+def test_what_is_known_stays_while_the_cores_are_away(town, expired):
+    """It is asked for again after a while, or when it has expired."""
     script = Script(default=Phonebook({"ann": ("Ann", "", 0)}, ["ops"]), columns=CONTACT_COLUMNS)
     site = town.site("a", script, timeout=2.0)
     contacts = Contacts(Hall(site), town.clock)
     known = of(town, contacts)
     script.default = hang
-    town.pass_time(300, 1)
+    if expired:
+        contacts.expire()
+    else:
+        town.pass_time(300, 1)
     assert of(town, contacts, seconds=4) == known
     assert of(town, contacts, "bob", seconds=4) == NO_CONTACT
     script.default = Phonebook(groups=["new"])
@@ -226,8 +227,51 @@ def test_a_slow_core_holds_up_nobody_who_is_known(town):
 
 def test_users_are_not_kept_for_ever(town, monkeypatch):
     monkeypatch.setattr("monrest.accounts.contacts._REMEMBERED", 3)
-    contacts = Contacts(Hall(core(town)), town.clock)
+    book = Phonebook()
+    contacts = Contacts(Hall(core(town, book=book)), town.clock)
     for number in range(10):
         of(town, contacts, f"user{number}")
-    assert len(contacts._remembered) == 3
-    assert not contacts._running
+    for number, asked in ((9, 20), (7, 20), (6, 22)):
+        of(town, contacts, f"user{number}")
+        assert len(book.asked) == asked
+
+
+def all_contacts(town, *sites):
+    found = outcome(Deferred.fromCoroutine(Contacts(None, town.clock).all_contacts(sites)))
+    if not found:
+        town.pass_time(60)
+    (value,) = found
+    return value
+
+
+def test_contacts_of_all_sites_with_their_groups(town):
+    ann, bob = ("Ann", "", 0), ("Bob", "", 0)
+    first = Phonebook({"ann": ann, "bob": bob}, {"ops": ["ann", "ghost"]})
+    second = Phonebook({"ann": ("Another", "", 0)}, {"web": ["ann", "bob"]})
+    sites = core(town, "a", first, WITHOUT_RIGHTS), core(town, "b", second)
+    found, problems = all_contacts(town, *sites)
+    assert problems == ()
+    assert found == {
+        "ann": Contact(
+            groups=frozenset({"ops", "web"}), alias="Ann", email="", can_submit_commands=False
+        ),
+        "bob": Contact(groups=frozenset({"web"}), alias="Bob", email=""),
+    }
+
+
+def test_members_of_wrong_types(town):
+    book = Phonebook({"ann": ("Ann", "", 0)})
+    site = core(town, "a", book)
+    for members in (None, "ann", 7, [None, 3], [["ann"]]):
+        book.groups = {"ops": members}
+        assert all_contacts(town, site)[0]["ann"].alias == "Ann"
+
+
+def test_sites_that_do_not_answer_are_named(town):
+    silent = town.site("b", Script(default=hang, columns=CONTACT_COLUMNS))
+    answering = core(town, "a", Phonebook({"ann": ("Ann", "", 0)}))
+    for sites, names in (((answering, silent), {"ann"}), ((silent,), set())):
+        found, problems = all_contacts(town, *sites)
+        assert set(found) == names
+        assert [problem.site for problem in problems] == ["b"]
+    assert all_contacts(town) == ({}, ())

@@ -1,27 +1,28 @@
-"""API keys: what is stored, how long a look-up is good, revocation, use, a database that is away."""
+"""API keys, how they are stored and used, while the database is away too; the secret key's file."""
 
 import hashlib
+import os
 import re
+import stat
 
 import pytest
 from sqlalchemy import select
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.credentials import Credentials
 from monrest.accounts.keys import Keys
 from monrest.accounts.model import ApiKey, secret_hash
-from monrest.base.errors import Forbidden, Unavailable
+from monrest.accounts.secret_key import SecretKeyError, is_key, read_or_create
+from monrest.base.errors import Unavailable
 from monrest.base.values import Caller
-from monrest.config import AuthConfig
-from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
+from tests.table import each
 
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 
 
 @pytest.fixture
-def keys(store, clock):
-    return Keys(Credentials(store, clock, Wall(clock), AuthConfig()))
+def keys(credentials):
+    return Keys(credentials())
 
 
 def make(keys, **given):
@@ -32,23 +33,7 @@ def find(keys, plain):
     return result(keys.find(plain))
 
 
-def test_form_of_a_key_and_of_its_hash(keys):
-    key, plain = make(keys)
-    assert re.fullmatch(r"[0-9a-f]{64}_1", plain)
-    assert key.hashed_key == hashlib.sha256(plain.encode()).hexdigest()
-    assert (key.digest, key.created) == ("SHA-256", NOW)
-    assert key.file == f"api_keys/{key.hashed_key}.SHA-256"
-    assert make(keys)[1] != plain
-
-
-def test_the_key_itself_is_nowhere_in_the_database(keys, store):
-    _, plain = make(keys, comment="for the cron job")
-    rows = result(store.run(lambda connection: connection.execute(select(ApiKey.table)).all()))
-    assert secret_hash(plain) in repr(rows)
-    assert plain.removesuffix("_1") not in repr(rows)
-
-
-@pytest.mark.parametrize(
+@each(
     "given",
     [
         {"user": "ann"},
@@ -58,16 +43,18 @@ def test_the_key_itself_is_nowhere_in_the_database(keys, store):
         {"user": None, "superuser": True, "force_user": "bob", "roles": ("authorized_for_admin",)},
     ],
 )
-def test_everything_comes_back_as_it_was_made(keys, store, clock, given):
+def test_everything_comes_back_as_it_was_made(keys, credentials, given):
     key, plain = make(keys, **given)
     for name, value in given.items():
         assert getattr(key, name) == value
-    other = Keys(
-        Credentials(store, clock, Wall(clock), AuthConfig())
-    )  # another daemon, which remembers nothing
+    assert re.fullmatch(r"[0-9a-f]{64}_1", plain)
+    assert key.hashed_key == hashlib.sha256(plain.encode()).hexdigest()
+    assert (key.digest, key.created) == ("SHA-256", NOW)
+    assert key.file == f"api_keys/{key.hashed_key}.SHA-256"
+    other = Keys(credentials())  # another daemon, which remembers nothing
     assert find(other, plain) == key
     assert result(other.several(hashed=key.hashed_key)) == [key]
-    assert result(other.several()) == [key]
+    assert key in result(other.several())
 
 
 def test_owner_and_forced_user_exclude_each_other(keys):
@@ -89,24 +76,11 @@ def test_lists_are_by_owner_and_in_the_order_of_creation(keys, clock):
     assert result(keys.several(hashed="0" * 64)) == []
 
 
-@pytest.mark.parametrize(
-    "hashed", ["", "\0", "x", "\ud800", "F" * 64, "0" * 65, "0" * 64 + "\n", "%"]
-)
-def test_what_is_no_hash_is_no_key(keys, store, hashed):
+def test_what_is_no_hash_is_no_key(keys, store):
     reads = store.reads
-    assert result(keys.several(hashed=hashed)) == []
+    for hashed in ("", "\0", "x", "\ud800", "F" * 64, "0" * 65, "0" * 64 + "\n", "%"):
+        assert result(keys.several(hashed=hashed)) == []
     assert store.reads == reads
-
-
-def test_no_more_keys_than_allowed(keys):
-    for _ in range(3):
-        make(keys, creator="ann", most=3)
-    with pytest.raises(Forbidden, match=r"maximum number of api keys \(3\) reached, cannot create"):
-        make(keys, creator="ann", most=3)
-    assert result(keys.owned("ann")) == 3
-    # It is the maker's own keys that count, not those of whom he makes one for.
-    make(keys, user="ann", creator="admin", most=3)
-    assert result(keys.owned("ann")) == 4
 
 
 def test_the_limit_is_checked_in_the_transaction_that_stores(keys, store):
@@ -123,35 +97,14 @@ def test_the_limit_is_checked_in_the_transaction_that_stores(keys, store):
     assert result(keys.owned("ann")) == 1
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda plain: plain[:-2],
-        lambda plain: plain.upper(),
-        lambda plain: plain[:-1] + "2",
-        lambda plain: plain + "_1",
-        lambda plain: " " + plain,
-        lambda plain: plain + "\n",
-        lambda plain: plain[:-1] + "\u0661",
-        secret_hash,
-        lambda plain: "",
-        lambda plain: "a" * 100_000,
-        lambda plain: "' OR 1=1 --",
-        lambda plain: "%",
-    ],
-)
-def test_what_is_no_key_finds_none(keys, spoil):
+def test_what_is_no_key_finds_none(keys):
     _, plain = make(keys)
     assert find(keys, plain) is not None
-    assert find(keys, spoil(plain)) is None
-
-
-def test_a_deleted_key_is_refused_at_once(keys):
-    key, plain = make(keys)
-    find(keys, plain)
-    assert result(keys.delete(key.hashed_key)) is True
-    assert find(keys, plain) is None
-    assert result(keys.delete(key.hashed_key)) is False
+    for wrong in (
+        *(plain[:-2], plain.upper(), f"{plain[:-1]}2", f"{plain}_1", f" {plain}", f"{plain}\n"),
+        *(f"{plain[:-1]}\u0661", secret_hash(plain), "", "a" * 100_000, "' OR 1=1 --", "%"),
+    ):
+        assert find(keys, wrong) is None
 
 
 def test_a_deletion_that_failed_leaves_nothing_remembered(keys, store):
@@ -167,10 +120,10 @@ def test_a_deletion_that_failed_leaves_nothing_remembered(keys, store):
     assert find(keys, plain) == key
 
 
-def test_without_a_grace_keys_work_as_long_as_they_are_fresh(keys, store, clock):
+def test_without_a_grace_keys_work_as_long_as_they_are_fresh(credentials, store, clock):
+    keys = Keys(credentials(grace=0.0))
     _, plain = make(keys)
     find(keys, plain)
-    keys.service.config = AuthConfig(grace=0.0)
     store.down = True
     clock.advance(3)
     assert find(keys, plain).confirmed
@@ -202,28 +155,15 @@ def test_uses_are_stored_together_every_ten_seconds(keys, store, clock):
     result(keys.service.stopService())
 
 
-@pytest.mark.parametrize(
-    ("caller", "shown"),
-    [
-        (Caller(address="192.0.2.7", client="192.0.2.7"), "192.0.2.7"),
+def test_where_a_key_was_used(keys):
+    key, _ = make(keys)
+    for caller, shown in (
+        (HOME, "192.0.2.7"),
         (Caller(address="127.0.0.1", client="192.0.2.7"), "127.0.0.1 (192.0.2.7)"),
         (Caller(address="", client="unix", uid=0), "unix"),
-    ],
-)
-def test_where_a_key_was_used(keys, caller, shown):
-    key, _ = make(keys)
-    keys.used(key, caller)
-    assert result(keys.several())[0].last_from == shown
-
-
-def test_the_last_uses_are_stored_when_the_daemon_stops(keys, store, clock):
-    key, _ = make(keys)
-    keys.service.startService()
-    clock.advance(3)
-    keys.used(key, HOME)
-    result(keys.service.stopService())
-    assert used(store) == [(NOW + 3, "192.0.2.7")]
-    assert not clock.getDelayedCalls()
+    ):
+        keys.used(key, caller)
+        assert result(keys.several())[0].last_from == shown
 
 
 def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
@@ -241,9 +181,9 @@ def test_uses_wait_for_a_database_that_is_away(keys, store, clock):
     result(keys.service.stopService())
 
 
-def test_an_older_use_does_not_replace_a_newer_one(keys, store, clock):
+def test_an_older_use_does_not_replace_a_newer_one(keys, credentials, store, clock):
     key, _ = make(keys)
-    peer = Keys(Credentials(store, clock, Wall(clock), AuthConfig()))
+    peer = Keys(credentials())
     keys.used(key, HOME)
     clock.advance(5)
     peer.used(key, Caller(address="192.0.2.8", client="192.0.2.8"))
@@ -252,9 +192,60 @@ def test_an_older_use_does_not_replace_a_newer_one(keys, store, clock):
     assert used(store) == [(NOW + 5, "192.0.2.8")]
 
 
-def test_the_use_of_a_deleted_key_is_forgotten(keys, store):
-    key, _ = make(keys)
-    keys.used(key, HOME)
-    result(keys.delete(key.hashed_key))
-    result(keys.service.flush())
-    assert used(store) == []
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_missing_file_of_the_secret_key_is_made_for_its_owner_only(tmp_path):
+    path = tmp_path / "secret.key"
+    old = os.umask(0)
+    try:
+        key = read_or_create(path)
+    finally:
+        os.umask(old)
+    assert re.fullmatch(r"[0-9a-f]{64}_1", key)
+    assert mode(path) == 0o600
+    assert path.read_text() == f"{key}\n"
+    assert read_or_create(path) == key
+    assert read_or_create(tmp_path / "other.key") != key
+
+
+@pytest.mark.parametrize("content", ["", "\n", "  \n"])
+def test_an_empty_file_of_the_secret_key_is_filled(tmp_path, content):
+    path = tmp_path / "secret.key"
+    path.write_text(content)
+    path.chmod(0o644)
+    key = read_or_create(path)
+    assert is_key(key)
+    assert path.read_text().strip() == key
+    assert mode(path) == 0o600
+
+
+def test_a_secret_key_of_the_operator_is_taken(tmp_path):
+    path = tmp_path / "secret.key"
+    path.write_text("my_own_KEY_1\n")
+    assert read_or_create(path) == "my_own_KEY_1"
+
+
+@pytest.mark.parametrize("content", [b"two words", b"a-b", b"\xff\xfe", b"a\nb", "ü".encode()])
+def test_what_is_no_secret_key_is_refused(tmp_path, content):
+    path = tmp_path / "secret.key"
+    path.write_bytes(content)
+    with pytest.raises(SecretKeyError, match="expected one line of letters, digits"):
+        read_or_create(path)
+    assert path.read_bytes() == content
+
+
+def test_folders_that_cannot_hold_the_secret_key(tmp_path):
+    with pytest.raises(SecretKeyError, match="No such file or directory"):
+        read_or_create(tmp_path / "none" / "secret.key")
+    with pytest.raises(SecretKeyError, match="Is a directory"):
+        read_or_create(tmp_path)
+
+
+def test_a_dangling_link_is_not_followed(tmp_path):
+    link = tmp_path / "secret.key"
+    link.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SecretKeyError):
+        read_or_create(link)
+    assert not (tmp_path / "elsewhere").exists()

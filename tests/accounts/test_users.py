@@ -1,17 +1,19 @@
-"""Profiles: locking, failed logins, what is remembered, two daemons; on both kinds of database."""
+"""Profiles: locks, failed logins, what is remembered, two daemons, profiles out of use; names."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import func, select
 from twisted.internet.defer import Deferred
 
-from monrest.accounts.credentials import Credentials
 from monrest.accounts.model import Profile
+from monrest.accounts.usernames import LONGEST_USER, UserNames
 from monrest.accounts.users import Users
-from monrest.base.errors import Unavailable
-from monrest.base.values import Caller
+from monrest.base.errors import BadRequest, Unavailable
+from monrest.base.values import INTERNAL, Caller
 from monrest.config import AuthConfig
-from tests.fakes.clocks import Wall
 from tests.fakes.keystore import NOW, result
+from tests.table import each
 
 HOME = Caller(address="192.0.2.7", client="192.0.2.7")
 BEHIND = Caller(address="10.0.0.1", client="192.0.2.7")
@@ -19,10 +21,9 @@ LOCAL = Caller(client="unix", uid=1000)
 
 
 @pytest.fixture
-def another(store, clock):
+def another(credentials):
     """A function that makes the users of another daemon on the same database."""
-    config = AuthConfig(lock_after_failed_logins=3)
-    return lambda: Users(Credentials(store, clock, Wall(clock), config))
+    return lambda most=3: Users(credentials(lock_after_failed_logins=most))
 
 
 @pytest.fixture
@@ -77,12 +78,12 @@ def test_unlocking_somebody_unknown(users, store):
     assert count(store) == 0
 
 
-@pytest.mark.parametrize("name", ["(api)", "(cli)", "(cron)"])
-def test_internal_users_are_never_locked(users, store, name):
-    for _ in range(5):
-        fail(users, name)
-    result(users.lock(name))
-    assert not is_locked(users, name)
+def test_internal_users_are_never_locked(users):
+    for name in ("(api)", "(cli)", "(cron)"):
+        for _ in range(5):
+            fail(users, name)
+        result(users.lock(name))
+        assert not is_locked(users, name)
 
 
 def test_a_lock_while_the_locked_ones_are_read(users, another, store):
@@ -195,12 +196,12 @@ def test_a_right_password_does_not_unlock(users):
     assert get(users).failed == 1
 
 
-@pytest.mark.parametrize("most", [0, 1])
-def test_how_many_is_configured(users, most):
-    users.service.config = AuthConfig(lock_after_failed_logins=most)
-    for _ in range(12):
-        fail(users)
-    assert is_guessed(users) == bool(most)
+def test_how_many_is_configured(another):
+    for most in (0, 1):
+        users = another(most)
+        for _ in range(12):
+            fail(users)
+        assert is_guessed(users) == bool(most)
 
 
 def test_a_flood_of_names_is_not_stored(users, store):
@@ -212,10 +213,8 @@ def test_a_flood_of_names_is_not_stored(users, store):
     assert get(users).failed == 2
 
 
-def test_counting_is_exact_when_two_daemons_count(users, another):
-    users.service.config = AuthConfig(lock_after_failed_logins=0)
-    other = another()
-    other.service.config = users.service.config
+def test_counting_is_exact_when_two_daemons_count(another):
+    users, other = another(0), another(0)
     for _ in range(10):
         fail(users)
         fail(other)
@@ -256,3 +255,131 @@ def test_changes_fail_and_counting_does_not(users, store):
     for change in (users.lock("ann"), users.unlock("ann"), users.succeeded("ann", HOME)):
         with pytest.raises(Unavailable):
             result(change)
+
+
+DAY = 86400
+YEAR = 365 * DAY
+
+
+@each(
+    ("given", "days", "outlived"),
+    [
+        ({}, 1, False),
+        ({}, 1.1, True),
+        ({"failed": 3, "last_failed": {"time": NOW + DAY}}, 2, False),
+        ({"failed": 3, "last_failed": {"time": NOW + DAY}}, 2.1, True),
+        ({"locked": True}, 1000, False),
+        ({"tz": "Asia/Tokyo"}, 365, False),
+        ({"tz": "Asia/Tokyo"}, 365.1, True),
+        ({"last_success": {"time": NOW + DAY}}, 366, False),
+        ({"last_success": {"time": NOW + DAY}}, 366.1, True),
+        ({"last_success": {"time": NOW}, "last_failed": {"time": NOW + DAY}}, 366, False),
+    ],
+)
+def test_outlived(given, days, outlived):
+    assert Profile(name="ann", created=NOW, **given).outlived(NOW + days * DAY) is outlived
+
+
+@pytest.fixture
+def cleaned(users, clock):
+    """Users whose service runs, of whom one failed once, one came in and one is locked."""
+    users.service.startService()
+    result(users.failed("once", HOME, known=True))
+    result(users.succeeded("often", HOME))
+    result(users.lock("bad"))
+    yield users
+    result(users.service.stopService())
+    assert not clock.getDelayedCalls()
+
+
+def names(users):
+    return [one.name for one in result(users.list())]
+
+
+def test_profiles_are_forgotten_each_in_its_time(cleaned, clock):
+    clock.advance(DAY - 100)
+    assert names(cleaned) == ["bad", "often", "once"]
+    clock.advance(2000)
+    assert names(cleaned) == ["bad", "often"]
+    clock.advance(YEAR)
+    assert names(cleaned) == ["bad"]
+    assert is_locked(cleaned, "bad")
+
+
+def test_no_profile_is_forgotten_while_the_database_is_away(cleaned, store, clock):
+    store.down = True
+    clock.advance(DAY + 2000)
+    store.down = False
+    assert names(cleaned) == ["bad", "often", "once"]
+    clock.advance(2000)
+    assert names(cleaned) == ["bad", "often"]
+
+
+NAMES = UserNames(AuthConfig())
+
+
+@each(
+    "text",
+    [
+        *("", "..", "../x", "a..b", "/", "a/b", "/etc/passwd", "a\nb", "a\r", "a\0", "\x7f"),
+        *("a\x1b[31m", "a\u2028b", "a\u202eb", "a" * 256, "(api)", "(cli)", "(cron)", "\ud800"),
+    ],
+)
+def test_what_is_no_name_of_a_user(text):
+    with pytest.raises(BadRequest, match="invalid user name: X-Mon-Auth-User: expected") as refused:
+        NAMES.read(text, "X-Mon-Auth-User")
+    assert refused.value.description.isprintable()
+
+
+@each(
+    "text", ["ann", "a" * 255, "Ü. Müller", "ann@example.com", "a.b", "DOM\\ann", "(x)", "a;b", "*"]
+)
+def test_what_is_a_name_of_a_user(text):
+    assert NAMES.read(text, "x").name == NAMES.read(text, "x").original == text
+
+
+@each(
+    ("config", "text", "name"),
+    [
+        ({"lowercase_user": True}, "Ann@Example", "ann@example"),
+        ({"uppercase_user": True}, "Ann", "ANN"),
+        ({"user_replace": ("@example\\.com$", "")}, "ann@example.com", "ann"),
+        ({"user_replace": ("@example\\.com$", "")}, "ann@exampleXcom", "ann@exampleXcom"),
+        ({"user_replace": ("^.*\\\\", "")}, "DOM\\ann", "ann"),
+        ({"user_replace": ("^(\\w+)@(\\w+)$", "\\2-\\1")}, "ann@home", "home-ann"),
+        ({"user_replace": ("n", "m")}, "ann", "amm"),
+        ({"lowercase_user": True, "user_replace": ("@x$", "")}, "ANN@X", "ann"),
+    ],
+)
+def test_changes_of_names(config, text, name):
+    read = UserNames(AuthConfig(**config)).read(text, "x")
+    assert (read.name, read.original) == (name, text)
+
+
+@each(
+    ("replace", "text"),
+    [
+        (("^.*$", ""), "ann"),
+        (("x", "/"), "axb"),
+        (("^x$", "(cli)"), "x"),
+        (("x", "."), "axxb"),
+        (("x", "xx"), "x" * 200),
+    ],
+)
+def test_a_change_cannot_make_what_is_no_name(replace, text):
+    with pytest.raises(BadRequest, match="invalid user name"):
+        UserNames(AuthConfig(user_replace=replace)).read(text, "x")
+
+
+@given(st.text(max_size=300), st.booleans())
+def test_what_is_read_is_a_name(text, lower):
+    try:
+        read = UserNames(AuthConfig(lowercase_user=lower)).read(text, "x")
+    except BadRequest:
+        return
+    assert read.original == text
+    assert 0 < len(read.name) <= LONGEST_USER
+    assert read.name.isprintable()
+    assert "/" not in read.name
+    assert ".." not in read.name
+    assert read.name not in INTERNAL
