@@ -9,6 +9,7 @@ from monrest.base.errors import (
     NotAuthenticated,
     Unavailable,
 )
+from tests.fakes.accounts import basic
 from tests.fakes.keystore import result
 
 LOGIN, LOGOUT, WHOAMI = "/mon/login", "/mon/logout", "/mon/whoami"
@@ -37,6 +38,9 @@ def test_wrong_is_the_same_for_everybody(house, user, password, audited):
         ("login failed", user, WRONG)
     ]
     assert result(house.sessions.several()) == []
+    # Strangers are not stored.
+    stored = [profile.name for profile in result(house.users.list())]
+    assert stored == ([user] if user == "ann" else [])
 
 
 @pytest.mark.parametrize("away", ["wrong password", "unknown user"])
@@ -121,16 +125,22 @@ def test_too_many_failures_lock_passwords_from_that_address(house, audited):
     assert right[:2] == wrong(house, address=attacker)[:2]
     assert right == wrong(house, "nobody", address=attacker)
     assert "too many wrong passwords before" in [line["result"] for line in audited]
+    with pytest.raises(NotAuthenticated, match="login required"):
+        house.ask(basic("ann", "right"), address=attacker)
     # Sessions, keys and the secret key go on, and the user logs in from elsewhere.
     assert whoami(house, cookie)["id"] == "ann"
     assert whoami(house, house.as_user("ann"))["id"] == "ann"
+    assert house.send("GET", "/mon/users/ann", house.as_user("root")).value["locked"] is False
     assert house.login()
     house.clock.advance(901)
     assert house.login(address=attacker)
     for _ in range(3):
         wrong(house, address=attacker)
-    house.send("POST", "/mon/users/ann/cmd/unlock", house.as_user("root"))
+    unlocked = house.send("POST", "/mon/users/ann/cmd/unlock", house.as_user("root"))
+    assert unlocked.value == {"code": 200, "message": "ok - user has been unlocked"}
+    assert house.ask(basic("ann", "right"), address=attacker).user == "ann"
     assert house.login(address=attacker)
+    assert [line["action"] for line in audited][-2:] == ["user unlock", "login"]
 
 
 def test_failures_from_many_addresses_lock_all_others(house):

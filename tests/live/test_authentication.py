@@ -168,14 +168,6 @@ def test_passwords(guarded):
     assert (status, who["id"], who["auth_src"]) == (200, "admin", "secret_key")
 
 
-def test_passwords_without_a_file(made):
-    daemon = made([]).start()
-    status, headers, document = ask(daemon, [basic("admin", "x")])
-    assert (status, document["message"]) == (401, "login required")
-    assert "htpasswd_file" in document["description"]
-    assert headers["WWW-Authenticate"] == 'Bearer realm="mon"'
-
-
 ASK_LOCALLY = """
 import http.client, os, socket, sys
 os.setgid({uid}); os.setuid({uid})

@@ -1,12 +1,13 @@
-"""Sessions on the wire: cookie, token, logout, lifetimes, kill -9."""
+"""Sessions and users on the wire: cookie, token, logout, kill -9; /mon/users; guesses at a time."""
 
+import contextlib
 import hashlib
 import signal
-from pathlib import Path
+import threading
 
 import pytest
 from harness.client import Client
-from harness.daemon import sha
+from harness.daemon import sha, site
 from harness.expect import refused
 from harness.waiting import until
 
@@ -34,39 +35,30 @@ class Browser(Client):
         return self.post_form(path, {"CSRFtoken": self.token, **given})
 
 
-@pytest.fixture
-def passwords(tmp_path):
-    """The configuration of a daemon with three passwords."""
-    path = tmp_path / "htpasswd"
-    users = {"olga": PASSWORD, "admin": "admin", "ann": "ann"}
-    path.write_text("".join(f"{user}:{sha(word)}\n" for user, word in users.items()))
-    return {"htpasswd_file": str(path), "lock_after_failed_logins": 3}
+@pytest.fixture(scope="module")
+def daemon(shared, embedded):
+    """A daemon with the embedded core, four passwords and a broken line of the password file."""
+    path = shared.folder() / "htpasswd"
+    users = {"olga": PASSWORD, "admin": "admin", "ann": "ann", "petra": "petra"}
+    lines = [f"{user}:{sha(word)}\n" for user, word in users.items()]
+    path.write_text("".join([*lines, "broken s3cret line\n"]))
+    sections = {"auth": {"htpasswd_file": str(path), "lock_after_failed_logins": 3}}
+    daemon = shared.daemon([site("s1", embedded)], sections=sections)
+    daemon.passwords = path
+    return daemon.start()
 
 
 @pytest.fixture
-def daemon(made, passwords):
-    """A daemon without cores."""
-    return made([], sections={"auth": passwords}).start()
-
-
-@pytest.fixture
-def browse():
-    """A function that makes a browser at a daemon."""
-    browsers = []
-
-    def make(daemon):
-        browsers.append(Browser(daemon.port))
-        return browsers[-1]
-
-    yield make
-    for browser in browsers:
-        browser.close()
+def browse(daemon):
+    """A function that makes a browser."""
+    with contextlib.ExitStack() as browsers:
+        yield lambda: browsers.enter_context(Browser(daemon.port))
 
 
 def test_from_login_to_logout(daemon, browse):
-    olga = browse(daemon)
+    olga = browse()
     refused(olga.get("/mon/whoami"), 401, "login required")
-    response = olga.login()
+    response = olga.login(headers={"X-Forwarded-Proto": "http"})
     assert response.status == 200
     cookie = response.headers["set-cookie"]
     assert cookie.partition(";")[2] == " Path=/mon; HttpOnly; SameSite=Lax"
@@ -91,14 +83,13 @@ def test_from_login_to_logout(daemon, browse):
         assert f"action={action} user=olga" in log
 
 
-def test_a_json_login(daemon, browse):
-    olga = browse(daemon)
-    response = olga.post_json("/mon/login", {"username": "olga", "password": PASSWORD})
+def test_a_json_login(browse):
+    response = browse().post_json("/mon/login", {"username": "olga", "password": PASSWORD})
     assert response.json["user"] == "olga"
 
 
-def test_changes_need_the_token(daemon, browse):
-    olga, ann = browse(daemon), browse(daemon)
+def test_changes_need_the_token(browse):
+    olga, ann = browse(), browse()
     olga.login()
     ann.login("ann", "ann")
     path, json = "/mon/api_keys", {"Content-Type": "application/json"}
@@ -124,7 +115,7 @@ def test_changes_need_the_token(daemon, browse):
 
 
 def test_a_key_decides_beside_a_cookie(daemon, browse):
-    olga = browse(daemon)
+    olga = browse()
     olga.login()
     response = olga.get("/mon/whoami", headers={"X-Mon-Auth-Key": "wrong"})
     refused(response, 403, "wrong authentication key")
@@ -134,29 +125,36 @@ def test_a_key_decides_beside_a_cookie(daemon, browse):
     assert "set-cookie" not in olga.get("/mon", headers=headers).headers
 
 
-def test_lifetimes(made, passwords, browse):
-    """An idle session ends although nobody removes it; so does one that is always in use."""
-    short = {**passwords, "session_idle": 2.0, "session_lifetime": 6.0}
-    daemon = made([], sections={"auth": short}).start()
-    idle, used = browse(daemon), browse(daemon)
-    idle.login()
-    used.login()
-    alive = []
+def test_pages_of_other_sites(browse):
+    olga = browse()
+    refused(olga.login(headers={"Sec-Fetch-Site": "cross-site"}), 403, "CSRF Security Alert")
+    refused(olga.get("/mon/whoami"), 401, "login required")
 
-    def both_are_over():
-        alive.append(used.get("/mon").status)
-        return alive[-1] == 401
 
-    until(both_are_over, "the lifetime is over")
-    assert len(alive) > 10
-    assert set(alive[:-1]) == {200}
-    refused(idle.get("/mon"), 401, "session is not valid")
-    with daemon.client() as admin:
-        assert admin.rows("/mon/sessions") == []
+def test_users(daemon, browse):
+    with daemon.client() as admin, daemon.client("olga") as olga:
+        found = {row["id"]: row for row in admin.rows("/mon/users")}
+        assert {"admin", "olga", "petra"} <= set(found)
+        assert set(found) >= set(admin.values("/contacts", "name"))
+        assert found["olga"]["groups"] == ["webteam"]
+        assert found["olga"]["email"] == "olga@example.org"
+        assert found["petra"]["email"] is None
+        assert admin.rows("/mon/users/olga") == found["olga"]
+        assert olga.rows("/mon/users") == [found["olga"]]
+        assert olga.rows("/mon/users/olga") == found["olga"]
+        refused(olga.get("/mon/users/petra"), 404, "no such user")
+        assert browse().login("petra", "petra").status == 200
+        (petra,) = admin.rows("/mon/users", {"has_mon_profile": "1", "id": "petra"})
+        assert petra["locked"] is False
+        assert petra["last_login"] > 1_700_000_000
+        lines = admin.get("/csv/mon/users", {"columns": "id,locked"}).text.splitlines()
+        assert lines[0] == "#id;locked"
+    assert "line 5 is left out" in daemon.log
+    assert "s3cret" not in daemon.log
 
 
 def test_sessions_outlive_the_daemon(daemon, browse):
-    olga = browse(daemon)
+    olga = browse()
     olga.login()
     assert olga.get("/mon").status == 200
     daemon.stop(signal.SIGKILL)
@@ -165,37 +163,46 @@ def test_sessions_outlive_the_daemon(daemon, browse):
     assert olga.change().status == 200
 
 
-def test_a_reload_keeps_sessions_and_reads_the_passwords(daemon, browse, passwords):
+def test_a_reload_keeps_sessions_and_reads_passwords_and_proxies(daemon, browse):
     """The session of who is not in the password file any more ends with that."""
-    olga, ann = browse(daemon), browse(daemon)
+    olga, ann = browse(), browse()
     olga.login()
-    Path(passwords["htpasswd_file"]).write_text(f"ann:{sha('new')}\n")
+    daemon.passwords.write_text(f"ann:{sha('new')}\n")
     until(lambda: ann.login("ann", "new").status == 200, "the new password counts")
-    daemon.sections["auth"]["cookie_domain"] = "example.org"
+    forwarded = {"X-Forwarded-Proto": "https"}
+    # The local proxy is trusted unless the configuration says otherwise.
+    assert ann.login("ann", "new", headers=forwarded).headers["set-cookie"].endswith("; Secure")
+    daemon.sections["auth"] |= {"cookie_domain": "example.org", "trusted_proxies": []}
     daemon.reload()
     until(
         lambda: "Domain=example.org" in ann.login("ann", "new").headers["set-cookie"],
         "the configuration is in force",
     )
+    assert "Secure" not in ann.login("ann", "new", headers=forwarded).headers["set-cookie"]
     assert ann.get("/mon").status == 200
     refused(olga.get("/mon"), 401, "session is not valid")
     assert olga.login().status == 401
 
 
-def test_no_password_file(made, browse):
-    daemon = made([], sections={}).start()
-    refused(browse(daemon).login(), 400, "login is not available")
+def test_a_flood_of_guesses_does_not_hold_up_others(made, embedded, tmp_path):
+    """Guessing in parallel is refused in the end, and requests with keys are served meanwhile."""
+    (tmp_path / "htpasswd").write_text(f"olga:{sha('olga')}\n")
+    sections = {"auth": {"htpasswd_file": str(tmp_path / "htpasswd")}, "server": {"workers": 2}}
+    daemon = made([site("s1", embedded)], sections=sections).start()
+    statuses = []
 
+    def guess(number):
+        # Who still waits at the end is cut off with the daemon.
+        with contextlib.suppress(OSError), Browser(daemon.port) as client:
+            answer = client.login(f"u{number}", "x")
+            statuses.append(answer.status)
+            if answer.status == 429:
+                assert int(answer.headers["retry-after"]) >= 1
 
-def test_pages_of_other_sites(daemon, browse):
-    olga = browse(daemon)
-    refused(olga.login(headers={"Sec-Fetch-Site": "cross-site"}), 403, "CSRF Security Alert")
-    refused(olga.get("/mon/whoami"), 401, "login required")
-
-
-def test_a_trusted_proxy_tells_that_it_speaks_tls(made, passwords, browse):
-    daemon = made([], sections={"auth": {**passwords, "trusted_proxies": []}}).start()
-    forwarded = {"X-Forwarded-Proto": "https"}
-    assert "Secure" not in browse(daemon).login(headers=forwarded).headers["set-cookie"]
-    daemon = made([], sections={"auth": {**passwords, "trusted_proxies": ["127.0.0.1"]}}).start()
-    assert browse(daemon).login(headers=forwarded).headers["set-cookie"].endswith("; Secure")
+    threads = [threading.Thread(target=guess, args=(number,), daemon=True) for number in range(70)]
+    for thread in threads:
+        thread.start()
+    with daemon.client() as admin:
+        until(lambda: 429 in statuses, "some are refused")
+        assert admin.get("/hosts").status == 200
+    assert set(statuses) <= {401, 429}
