@@ -121,7 +121,7 @@ async def test_each_column_by_each_operator(context: Context, name: str) -> None
     for column, core_type in columns(schema):
         found = await rows(context, schema, ("columns", column), *window, push=False)
         tried = operands([row[0] for row in found], core_type)
-        for op, text in tried if CORE else some(tried, 0.5, seed=column):
+        for op, text in tried if CORE else some(tried, seed=column):
             pairs = (("columns", key), (f"{column}[{op}]", text), *window)
             pushed, local = await both_ways(context, schema, pairs)
             # A core that works may have changed meanwhile: what differs differs again.

@@ -52,7 +52,7 @@ REST = (
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
     sites = [{"id": name, "name": name.upper()} for name in "ab"]
-    size = {"hosts": 20, "services": 300}
+    size = {"hosts": 20, "services": 150}
     zone = Config().display.zone()
     with demo_context(tmp_path_factory.mktemp("core"), sites, size, zone=zone) as made:
         yield made
