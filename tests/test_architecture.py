@@ -1,5 +1,6 @@
-"""docs/architecture.md is true: its files are there, and its endpoint of twenty lines is one."""
+"""docs/architecture.md is true, and modules know each other as it says."""
 
+import ast
 import importlib
 import json
 import os
@@ -9,8 +10,10 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import orjson
 import pytest
 from twisted.internet.defer import Deferred
@@ -147,3 +150,65 @@ with engines.migrating(url).begin() as connection:
     assert new["id"] == number == 2
 print(json.dumps([old, new, {one.name: one.description for one in endpoints.COLUMNS}]))
 """
+
+
+def test_there_is_no_circle_of_imports():
+    graph = grimp.build_graph("monrest", exclude_type_checking_imports=True, cache_dir=None)
+    imported = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    assert len(imported) > 100
+    # It raises CycleError, which names the modules of a circle.
+    TopologicalSorter(imported).prepare()
+
+
+def test_endpoints_are_declared_without_knowing_a_family_even_for_types():
+    graph = grimp.build_graph("monrest", exclude_type_checking_imports=False, cache_dir=None)
+    api = {one for one in graph.modules if one.startswith("monrest.api.")}
+    known = {
+        name.split(".")[1] for one in api for name in graph.find_modules_directly_imported_by(one)
+    }
+    assert known == {"api", "base", "config", "livestatus", "query", "sites", "store"}
+
+
+ASK = """
+import importlib, pkgutil, sys
+import monrest
+
+REACTOR = "twisted.internet.reactor"
+RUN_BY_ALEMBIC = "monrest.store.migrations.env"
+
+for module in pkgutil.walk_packages(monrest.__path__, "monrest."):
+    if module.name == RUN_BY_ALEMBIC or module.name.endswith("__main__"):
+        continue
+    importlib.import_module(module.name)
+    if sys.modules.pop(REACTOR, None):
+        print(module.name)
+"""
+
+
+def test_no_module_installs_a_reactor():
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
+
+
+DAEMON = Path(monrest.__file__).parent / "daemon"
+
+
+def set_from_outside(tree):
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in targets:
+            for one in target.elts if isinstance(target, ast.Tuple) else [target]:
+                if isinstance(one, ast.Attribute) and ast.unparse(one.value) != "self":
+                    yield ast.unparse(one)
+
+
+def test_parts_get_what_they_need_when_they_are_made():
+    found = {
+        (path.name, name)
+        for path in sorted(DAEMON.glob("*.py"))
+        for name in set_from_outside(ast.parse(path.read_text()))
+    }
+    # The site of Twisted is made before anybody knows who writes its access lines.
+    assert found == {("service.py", "self.site.access_line")}

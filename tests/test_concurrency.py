@@ -1,14 +1,17 @@
-"""Asking many, shields, periodic jobs, slices and threads."""
+"""Asking many, shields, periodic jobs, threads, and the clocks behind them."""
 
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.defer import TimeoutError as DeferredTimeout
+from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.task import Clock
 
+from monrest.base.clock import ClockSteps, measure_spans
 from monrest.base.concurrency import (
     Periodic,
     Shared,
@@ -19,6 +22,7 @@ from monrest.base.concurrency import (
     shielded,
 )
 from monrest.base.errors import LostError, Unavailable
+from tests.fakes.clocks import Wall
 from tests.fakes.sites import outcome
 
 
@@ -277,3 +281,47 @@ def test_work_in_a_thread_hears_that_nobody_waits_any_more():
     waiting.cancel()
     assert [given_up() for given_up in said] == [True]
     assert threads.function() is True
+
+
+@pytest.fixture
+def reactor():
+    made = EPollReactor()
+    yield made
+    made.disconnectAll()
+    made._poller.close()
+    for one in made._internalReaders:
+        one.connectionLost(None)
+
+
+def test_calls_of_the_reactor_follow_the_clock_that_nobody_sets(reactor):
+    measure_spans(reactor)
+    before = time.monotonic()
+    call = reactor.callLater(5, print)
+    assert before + 5 <= call.getTime() <= time.monotonic() + 5
+    before = time.monotonic()
+    call.reset(7)
+    assert before + 7 <= call.getTime() <= time.monotonic() + 7
+    assert 0 < reactor.timeout() <= 7
+    measure_spans(reactor)  # once more changes nothing
+
+
+def test_whoever_waits_already_would_wait_for_years(reactor):
+    reactor.callLater(5, print)
+    with pytest.raises(RuntimeError, match="before anything waits"):
+        measure_spans(reactor)
+
+
+def test_a_clock_that_is_set_is_noticed_and_one_that_is_held_right_is_not():
+    clock = Clock()
+    wall = Wall(clock)
+    steps = ClockSteps(wall, clock)
+    assert [steps.look(), steps.look()] == [0, 0]
+    for _ in range(100):
+        clock.advance(60)
+        wall.jump(0.5)
+        assert steps.look() == 0
+    wall.jump(-3600)
+    assert [steps.look(), steps.look()] == [1, 1]
+    wall.jump(3600)
+    clock.advance(3600)
+    assert steps.look() == 2

@@ -18,12 +18,14 @@ from monrest.commands.permissions import (
     SERVICE_COMMANDS,
     SYSTEM_COMMANDS,
     Grant,
+    contact_filter,
     grant,
+    is_contact,
     refusal,
 )
 from monrest.config import Config
 from monrest.config.sections import AuthConfig
-from monrest.query.model import Group
+from monrest.query.model import Group, Test
 from monrest.query.totals import columns_of
 from monrest.sites.static import icinga2, shinken
 from tests.fakes.context import make_context
@@ -391,6 +393,22 @@ def test_two_roles_never_make_a_third(roles, permission):
     )
     verdict = grant(ann(*roles), permission, "web01", may_submit=True)
     assert (verdict is A) is expected
+
+
+def test_contact_filters_are_strict_about_hosts():
+    own = Test("contacts", ">=", "ann")
+    by_host = Test("host_contacts", ">=", "ann")
+    assert contact_filter("hosts", "ann", strict=False) == own
+    assert contact_filter("hosts", "ann", strict=True) == own
+    assert contact_filter("services", "ann", strict=True) == own
+    assert contact_filter("services", "ann", strict=False) == Group("or", (own, by_host))
+
+
+def test_is_contact():
+    assert is_contact("ann", ["ann"])
+    assert is_contact("ann", [], ["bob", "ann"])
+    for lists in (([], []), (None, None), (["anna"],)):
+        assert not is_contact("ann", *lists)
 
 
 COMMAND = "you are not allowed to run this command"

@@ -1,4 +1,4 @@
-"""Endpoints as they are declared: routes, the limits of parameters, and the reference pages."""
+"""Endpoints as they are declared: routes, limits of parameters, words for yes and no, the reference."""
 
 import pkgutil
 import re
@@ -28,6 +28,7 @@ from monrest.api.fields import (
 )
 from monrest.api.router import Router
 from monrest.base.errors import BadRequest, MethodNotAllowed, NotFound
+from monrest.base.truth import flag, truth
 from monrest.commands.asked import EffectWait
 from monrest.commands.fill import orders
 from monrest.commands.orders import check_names
@@ -415,3 +416,23 @@ def test_every_endpoint_is_declared_whole(text, one):
         assert column.description
     assert len({column.name for column in one.columns}) == len(one.columns)
     assert text.count(f"\n## {', '.join(one.methods)} `{one.path}`\n") == 1
+
+
+YES = ["1", "true", "yes", "on", "TRUE", "Yes", "oN", " 1 ", 1, 1.0, True]
+NO = ["0", "false", "no", "off", "FALSE", "No", "oFF", "", "  ", 0, 0.0, False, None]
+NEITHER = ["2", "y", "n", "ja", "10", "-1", "01", "1.0", "null", "truee", 2, -1, 0.5, [], {}, ["1"]]
+
+
+def test_every_word():
+    assert {str(one): truth(one) for one in YES} == dict.fromkeys(map(str, YES), True)
+    assert {str(one): truth(one) for one in NO} == dict.fromkeys(map(str, NO), False)
+    assert {str(one): truth(one) for one in NEITHER} == dict.fromkeys(map(str, NEITHER), None)
+
+
+@each("value", NEITHER)
+def test_anything_else_is_refused_by_the_name_of_the_parameter(value):
+    with pytest.raises(BadRequest) as caught:
+        flag("pretty", value)
+    assert caught.value.description == (
+        "pretty: expected 0 or 1 (or false, no, off, true, yes, on)"
+    )

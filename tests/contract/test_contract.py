@@ -1,7 +1,7 @@
 """What a user sees is what the golden files have: answers, the description of the API, help.
 
 A change that is meant to be seen makes them again with ``make contract``, in a commit of its own. The
-reference pages, ``docs/api``, are golden files too; tests/api/test_reference.py compares them.
+reference pages, ``docs/api``, are golden files too; tests/api/test_declarations.py compares them.
 """
 
 from difflib import SequenceMatcher
