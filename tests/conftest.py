@@ -113,7 +113,13 @@ def pytest_collection():
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             fcntl.flock(lock, fcntl.LOCK_SH)
-        return (yield)
+        # All that is made stays: looking for garbage again and again takes two fifths of the time.
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.enable()
+            gc.freeze()
 
 
 class Unhandled(defer.DebugInfo):
