@@ -3,14 +3,11 @@
 import orjson
 import pytest
 from attrs import evolve
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from monrest.accounts.roles import EVERYTHING, restricted
 from monrest.base.errors import BadRequest, Forbidden, NotFound, Unavailable
 from monrest.base.values import ADMIN, READ_ONLY, ROLES, Caller, Identity, RestRequest
 from monrest.render.formats import RenderOptions, render
-from tests.examples import examples
 from tests.fakes.accounts import HERE, HOSTS, KEY, SERVICES, USER
 from tests.fakes.keystore import NOW, result
 from tests.table import each
@@ -342,47 +339,3 @@ def test_escalation(house, maker, asked, as_user, status, user, roles):
     child = use(house, made, as_user)
     assert (child.user, child.roles) == (user, roles)
     assert identity.limit is None or child.limit is not None
-
-
-ROLE_LISTS = st.none() | st.lists(st.sampled_from(ROLES), unique=True)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(80))
-@given(
-    maker=st.sampled_from(sorted(KINDS)),
-    roles=ROLE_LISTS,
-    username=st.sampled_from([None, "ann", "bob", "root"]),
-    superuser=st.booleans(),
-    force_user=st.sampled_from([None, "ann", "root"]),
-    as_user=st.sampled_from([None, "ann", "bob", "root"]),
-    generations=st.integers(1, 3),
-)
-def test_no_child_may_more_than_its_maker(
-    house, maker, roles, username, superuser, force_user, as_user, generations
-):
-    """However keys are made from keys: what the first may not, the last may not either."""
-    key, context = KINDS[maker]
-    headers = {KEY: house.make(**key), **({USER: context} if context else {})}
-    identity = house.ask(headers)
-    asked = {"roles": roles, "username": username, "force_user": force_user}
-    asked = {name: value for name, value in asked.items() if value is not None}
-    house.configure(max_api_keys_per_user=10_000)
-    for _ in range(generations):
-        power = reach(house, identity)
-        try:
-            made = post(house, identity, **asked, **({"superuser": 1} if superuser else {}))
-        except (Forbidden, BadRequest):
-            return
-        identity = use(house, made, as_user)
-        assert reach(house, identity) <= power
-
-
-def reach(house, identity):
-    """What an identity may, itself or by acting for somebody, except read_only."""
-    held = {role for role in ROLES if identity.may(role)}
-    limited = identity.limit
-    key = result(house.keys.several(hashed=identity.key))[0]
-    if key is not None and key.superuser and key.force_user is None:
-        # Acts for whom it likes, within its limit.
-        held |= EVERYTHING if limited is None else limited
-    return held - {READ_ONLY}
