@@ -401,45 +401,37 @@ def test_the_sample_is_good_and_shows_every_default():
         assert set(shown[table.name]) == {key.name for key in fields(table.type)}
 
 
-def test_the_sample_names_every_key_of_an_editor_section():
-    lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
-    start, end = lines.index("[[editor]]"), lines.index("[[nodecontrol.nodes]]")
-    text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
+def sample(first, last=None):
+    """The keys and tables of the sample between two of its headings, which are comments there."""
+    lines = [line.lstrip("# ") for line in SAMPLE.read_text().splitlines()]
+    end = None if last is None else lines.index(last)
+    lines = lines[lines.index(first) : end]
+    return "\n".join(line for line in lines if " = " in line or line[:1] == "[")
+
+
+def names(text, *tables):
+    return all(f"{key.name} =" in text for table in tables for key in fields(type(table)))
+
+
+def test_the_sample_names_every_key_of_what_is_a_list():
+    text = sample("[[editor]]", "[[nodecontrol.nodes]]")
     (section,) = loads(text).editor
-    assert (section.name, section.groups) == ("Add-ons", ("operators",))
     (files,) = section.files
+    assert (section.name, section.groups) == ("Add-ons", ("operators",))
     assert (files.folder, files.filter) == (("/etc/naemon/addons",), (r"\.conf$",))
     assert (files.syntax, files.show_summary_prompt) == ("ini", False)
-    assert all(f"{key.name} =" in text for key in fields(type(files)))
-
-
-def test_the_sample_names_every_key_of_a_site_of_an_lmd():
-    lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
-    start, end = lines.index("[[lmd.sites]]"), lines.index("[[editor]]")
-    text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
+    assert names(text, files)
+    text = sample("[[lmd.sites]]", "[[editor]]")
     (site,) = loads(f'[lmd]\naddress = "unix:/x"\n{text}').lmd.sites
     assert (site.hidden, site.groups) == (True, ("operators",))
-    assert all(f"{key.name} =" in text for key in fields(type(site)))
-
-
-def test_the_sample_names_every_key_of_a_node():
-    lines = [line.removeprefix("# ") for line in SAMPLE.read_text().splitlines()]
-    start, end = lines.index("[[nodecontrol.nodes]]"), lines.index("[[sites]]")
-    text = "\n".join(line for line in lines[start:end] if "=" in line or line[:1] == "[")
+    assert names(text, site)
+    text = sample("[[nodecontrol.nodes]]", "[[sites]]")
     (node,) = loads(SITE.replace('"a"', '"prod"') + text).nodecontrol.nodes
     assert node.gather.startswith("ssh")
-    assert all(f"{key.name} =" in text for key in fields(type(node)))
-
-
-def test_the_sample_names_every_key_of_a_site():
-    lines = [line.lstrip("# ") for line in SAMPLE.read_text().splitlines()]
-    start = lines.index("[[sites]]")
-    text = "\n".join(line for line in lines[start:] if "=" in line or line[:1] == "[")
-    loaded = loads(text.replace('core_conf = "/etc/naemon/naemon.cfg"', 'core_conf = ""'))
-    (site,) = loaded.sites
-    shown = {line.split("=")[0].strip() for line in lines[start:] if "=" in line}
-    assert {key.name for key in fields(type(site))} - {"configtool"} <= shown
-    assert {key.name for key in fields(type(site.configtool))} <= shown
+    assert names(text, node)
+    text = sample("[[sites]]")
+    site = loads(text.replace('core_conf = "/etc/naemon/naemon.cfg"', 'core_conf = ""')).sites[0]
+    assert names(f"{text}\nconfigtool = {{}}", site, site.configtool)
 
 
 @given(st.text(max_size=40))
