@@ -104,7 +104,7 @@ def test_a_family_without_its_line_in_the_registry_is_gone():
 def test_a_field_more_is_one_line_and_a_migration_of_one_line(tmp_path):
     """In a copy of the package, which opens a database of version 0.2."""
     package = tmp_path / "monrest"
-    shutil.copytree(REPOSITORY / "monrest", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(REPOSITORY / "monrest", package)
     model = package / "webhooks/model.py"
     text = model.read_text()
     for before, line in (
@@ -169,32 +169,6 @@ def test_endpoints_are_declared_without_knowing_a_family_even_for_types():
     assert known == {"api", "base", "config", "livestatus", "query", "sites", "store"}
 
 
-ASK = """
-import importlib, pkgutil, sys
-import monrest
-
-REACTOR = "twisted.internet.reactor"
-RUN_BY_ALEMBIC = "monrest.store.migrations.env"
-
-for module in pkgutil.walk_packages(monrest.__path__, "monrest."):
-    if module.name == RUN_BY_ALEMBIC or module.name.endswith("__main__"):
-        continue
-    importlib.import_module(module.name)
-    if sys.modules.pop(REACTOR, None):
-        print(module.name)
-"""
-
-
-def test_no_module_installs_a_reactor():
-    asked = subprocess.run(
-        [sys.executable, "-c", ASK], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert (asked.returncode, asked.stdout, asked.stderr) == (0, "", "")
-
-
-DAEMON = Path(monrest.__file__).parent / "daemon"
-
-
 def set_from_outside(tree):
     for node in ast.walk(tree):
         targets = node.targets if isinstance(node, ast.Assign) else []
@@ -207,7 +181,7 @@ def set_from_outside(tree):
 def test_parts_get_what_they_need_when_they_are_made():
     found = {
         (path.name, name)
-        for path in sorted(DAEMON.glob("*.py"))
+        for path in sorted((REPOSITORY / "monrest/daemon").glob("*.py"))
         for name in set_from_outside(ast.parse(path.read_text()))
     }
     # The site of Twisted is made before anybody knows who writes its access lines.

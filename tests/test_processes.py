@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from monrest.config import Config, ServerConfig
 from monrest.daemon.restart import AGAIN, Restart, initial
 from monrest.daemon.supervisor import Worker, processes
 from monrest.daemon.systemd import Notifier, monotonic_microseconds, watchdog_interval
+from tests.forks import REPOSITORY, SCRIPT, ran
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 PROGRAM = """
 import os, sys
 from monrest.daemon.restart import Restart
@@ -32,42 +31,39 @@ again()
 """
 
 
-def run(folder, *arguments, more="{}", **environment):
-    program = folder / "program.py"
-    program.write_text(PROGRAM.format(pidfile="own.pid", more=more))
+def run(folder, *arguments, program=SCRIPT, more="{}", **environment):
+    """The exit status of the program, and the lines that it has printed."""
+    (folder / "program.py").write_text(PROGRAM.format(pidfile="own.pid", more=more))
     (folder / "own.pid").write_text("1")
-    return subprocess.run(
+    status, said = ran(
         [sys.executable, "program.py", *arguments],
+        program=program,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
     )
+    return status, said.splitlines()
 
 
 def test_the_same_again(tmp_path):
-    done = run(tmp_path, "a b", "--c")
-    first, second = done.stdout.splitlines()
+    status, (first, second) = run(tmp_path, "a b", "--c")
     assert first == second
     assert first.endswith(f"{os.path.realpath(tmp_path)} a b --c")
-    assert done.returncode == 7, done.stderr
+    assert status == 7
     assert not (tmp_path / "own.pid").exists()
 
 
 def test_passed_sockets_need_who_passed_them(tmp_path):
-    done = run(tmp_path, LISTEN_FDS="1")
-    assert len(done.stdout.splitlines()) == 1
-    assert done.returncode == AGAIN
+    # No fork: it is asked for what the process began with.
+    status, lines = run(tmp_path, program="", LISTEN_FDS="1")
+    assert (status, len(lines)) == (AGAIN, 1)
 
 
 def test_rights_that_were_given_up_cannot_be_had_again(tmp_path):
-    assert run(tmp_path, more="{'uid': -1}").returncode == AGAIN
+    assert run(tmp_path, more="{'uid': -1}")[0] == AGAIN
 
 
 def test_what_is_not_there_any_more_cannot_start(tmp_path):
-    assert run(tmp_path, more="{'arguments': ('/nonexistent',)}").returncode == AGAIN
+    assert run(tmp_path, more="{'arguments': ('/nonexistent',)}")[0] == AGAIN
 
 
 def test_the_first_environment(monkeypatch):
