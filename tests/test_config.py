@@ -176,7 +176,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "problem"), REFUSED.values(), ids=REFUSED)
+@each(("text", "problem"), REFUSED.values(), ids=REFUSED)
 def test_wrong_types_and_keys(text, problem):
     (found,) = problems(text)
     assert problem in found
@@ -624,7 +624,7 @@ def test_a_wrong_value_of_a_variable_names_it(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind", "where"),
     [
         ("unix:/run/naemon/live", "unix", "/run/naemon/live"),
@@ -640,7 +640,7 @@ def test_addresses(text, kind, where):
     assert where in (address.path, address.url, (address.host, address.port))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "unix:", "unix:relative", "tcp:host", "tcp:host:0", "tcp:host:65536", "tcp:a b:1",
      "tcp::1:1", "tls:host:x", "http:host", "http://", "unix:/a\n", "TCP:host:1"],
@@ -661,7 +661,7 @@ def test_listeners_keep_escaped_colons():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "tcp", "tcp:", "tcp:x", "tcp:99999", "tcp:1:2", "ssl:1", "unix:x", "unix:/x:mode=9",
      "systemd:name=x", "systemd:domain=INET", "systemd:domain=INET:name=a:index=0"],

@@ -271,7 +271,7 @@ def until(condition, what):
     deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline, f"gave up waiting until {what}"
-        time.sleep(0.1)
+        time.sleep(0.5)  # each look is a process
 
 
 def child_of(process):

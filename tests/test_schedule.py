@@ -20,7 +20,7 @@ SPRING = datetime(2026, 3, 28, 12, tzinfo=BERLIN)
 AUTUMN = datetime(2026, 10, 24, 12, tzinfo=BERLIN)
 
 
-@pytest.mark.parametrize(
+@each(
     ("entry", "text"),
     [
         ({"type": "day", "minute": 5, "hour": "07"}, "5 7 * * *"),
@@ -74,7 +74,7 @@ def test_wrong_entries(entry, place):
     assert expressions([entry]) == []
 
 
-@pytest.mark.parametrize("value", [{}, "0 0 * * *", [[]], ["x"], [{"type": "day"}] * 101, 5])
+@each("value", [{}, "0 0 * * *", [[]], ["x"], [{"type": "day"}] * 101, 5])
 def test_no_schedule(value):
     with pytest.raises(BadRequest, match="schedule"):
         read(value)
@@ -91,7 +91,7 @@ def times(text, begin, days=2):
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "begin", "found"),
     [
         ("30 2 * * *", SPRING, ["29 03:00+0200", "30 02:30+0200"]),
@@ -120,7 +120,7 @@ def test_a_start_inside_of_the_hour_that_comes_twice():
     assert shown([following(["30 2 * * *"], first - 1, BERLIN)]) == ["25 02:30+0200"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("month_day", "found"),
     [
         ("1st_Monday", [6, 3, 7]), ("2nd_Wednesday", [8, 12, 9]), ("4th_Friday", [24, 28, 25]),

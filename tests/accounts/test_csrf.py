@@ -28,7 +28,7 @@ def test_the_right_token_is_taken_out(method, sent, headers):
     assert check(SESSION, method, (*sent[:1], *GIVEN, *sent[1:]), headers, Names()) == GIVEN
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "headers"),
     [
         ((), {}),
@@ -52,12 +52,12 @@ def test_everything_else_is_refused(sent, headers):
     assert TOKEN not in str(refused.value)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@each("method", ["GET", "HEAD", "OPTIONS"])
 def test_reading_needs_none(method):
     assert check(SESSION, method, GIVEN, {}, Names()) == GIVEN
 
 
-@pytest.mark.parametrize("identity", [ANONYMOUS, Identity(user="ann", key="abc")])
+@each("identity", [ANONYMOUS, Identity(user="ann", key="abc")])
 def test_who_has_no_session_needs_none_and_keeps_his_parameters(identity):
     given = (*GIVEN, ("token", "of the device"))
     assert check(identity, "POST", given, {}, Names()) == given
@@ -105,7 +105,7 @@ OTHER_PAGES = [
 ]
 
 
-@pytest.mark.parametrize("source", ["basic auth", "default_user_name"])
+@each("source", ["basic auth", "default_user_name"])
 def test_a_page_of_another_site_gains_nothing_from_what_browsers_send_along(source):
     ann = Identity(user="ann", source=source)
     for headers in OWN_PAGES:
@@ -118,7 +118,7 @@ def test_a_page_of_another_site_gains_nothing_from_what_browsers_send_along(sour
                 check(ann, method, GIVEN, headers, Names())
 
 
-@pytest.mark.parametrize("source", ["api_key", "secret_key", "cli", "none"])
+@each("source", ["api_key", "secret_key", "cli", "none"])
 def test_what_only_programs_send_is_not_asked_for_its_page(source):
     for headers in OTHER_PAGES:
         assert check(Identity(user="ann", source=source), "POST", GIVEN, headers, Names()) == GIVEN

@@ -26,7 +26,7 @@ from monrest.rows.statistics import (
 from tests.table import each
 
 
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=list(SCHEMAS))
+@each("schema", SCHEMAS.values(), ids=list(SCHEMAS))
 def test_sources_of_derived_columns_exist(schema):
     for one in schema.columns.values():
         if isinstance(one, DerivedColumn):
@@ -35,7 +35,7 @@ def test_sources_of_derived_columns_exist(schema):
                 assert source in PSEUDO_COLUMNS or source in schema.columns, one.name
 
 
-@pytest.mark.parametrize("name", JOINED)
+@each("name", JOINED)
 def test_joined_columns_are_those_of_the_other_collection(name):
     for joined in JOINED[name]:
         other = SCHEMAS[joined.collection].columns
@@ -64,7 +64,7 @@ def test_sources_of_joined_columns_are_joined_too():
     assert column.sources == ("service_last_state_change", "program_start")
 
 
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=list(SCHEMAS))
+@each("schema", SCHEMAS.values(), ids=list(SCHEMAS))
 def test_keys_name_columns(schema):
     for column in (*schema.order, *schema.aliases.values(), *schema.q_aliases.values()):
         assert column in schema.columns
@@ -148,7 +148,7 @@ def test_host_stats(changes, fields):
     assert counted(HOST_STATS, **changes) == set(fields.split())
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "fields"),
     [
         ({}, f"{ALWAYS} ok plain_ok"),
@@ -194,7 +194,7 @@ def sums(kind, *objects, now=10_000, start=0):
     return merge_stats(spec, [result])
 
 
-@pytest.mark.parametrize(
+@each(
     ("age", "spans"),
     [
         (0, "1 5 15 60 all"),
@@ -213,7 +213,7 @@ def test_spans_of_checks(age, spans):
     assert counted == spans.split()
 
 
-@pytest.mark.parametrize("pushed", [True, False], ids=["by the core", "here"])
+@each("pushed", [True, False], ids=["by the core", "here"])
 def test_a_core_that_started_just_when_another_span_begins(pushed):
     """Two fields then have the same condition; all the same each has its number."""
     start = 10_000 - 300

@@ -29,9 +29,10 @@ from tests.api import asking
 from tests.api.asking import records
 from tests.fakes.context import make_context
 from tests.fakes.threads import Reactor, own_memory
+from tests.table import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("entries", "named", "others"),
     [
         (("ALL",), ["USER1", "X"], []),
@@ -55,7 +56,7 @@ def test_names_of_user_macros(entries, named, others):
     assert [name for name in [*named, *others] if wanted.has(name)] == named
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("secret", "x -p *** /a/b"),
@@ -72,7 +73,7 @@ def test_replacements(text, shown):
     assert Replacement(text).apply("x -p secret /a/b") == shown
 
 
-@pytest.mark.parametrize("text", ["", "(", "/(/x/", "//x/", r"/(a)/\2/", r"/a/\1/"])
+@each("text", ["", "(", "/(/x/", "//x/", r"/(a)/\2/", r"/a/\1/"])
 def test_replacements_that_cannot_be(text):
     with pytest.raises(ValueError, match="expected"):
         Replacement(text)
@@ -94,7 +95,7 @@ def test_everything_in_one_line():
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("check_command", "line", "expected"),
     [
         ("c", "$USER1$/check -H $HOSTNAME$", "/plug/check -H h"),
@@ -113,7 +114,7 @@ def test_complete_lines(check_command, line, expected):
     assert expand(check_command, {"c": line}, MACROS) == CommandLine(check_command, expected)
 
 
-@pytest.mark.parametrize(
+@each(
     ("check_command", "line", "expected"),
     [
         ("c", "$USER2$/x", "$USER2$/x"),
@@ -132,7 +133,7 @@ def test_commands_that_are_not_there():
     assert expand("d!1", {"c": "x"}, MACROS) == CommandLine("", "")
 
 
-@pytest.mark.parametrize("prefix", ["", "host_"])
+@each("prefix", ["", "host_"])
 def test_host_macros(prefix):
     row = {
         "name": "web01", "address": "10.0.0.1", "alias": "Web", "state": 1, "state_type": 0,
@@ -191,7 +192,7 @@ def encoded(text, mark="b64:"):
     return mark + base64.b64encode(text.encode()).decode()
 
 
-@pytest.mark.parametrize(
+@each(
     ("variables", "shown"),
     [
         ({}, "x -p secret1"),

@@ -105,7 +105,7 @@ def test_paths(path, template, arguments):
     assert match.arguments == arguments
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/HOSTS", "/%68osts", "/nope", "/hosts//services", "/hosts/a/nope", "/services/h",
@@ -126,19 +126,19 @@ def test_the_instance_goes_by_the_configured_word():
         route("/mon/whoami", app="abc")
 
 
-@pytest.mark.parametrize(("path", "app"), [("/ops", "ops"), ("/ops/whoami", "ops")])
+@each(("path", "app"), [("/ops", "ops"), ("/ops/whoami", "ops")])
 def test_the_configured_word_has_no_singular(path, app):
     assert route(path, app=app).endpoint.path.startswith("/mon")
     with pytest.raises(NotFound):
         route(path.replace("ops", "op"), app=app)
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@each("method", ["GET", "HEAD", "POST"])
 def test_head_and_post_are_get_where_there_is_only_get(method):
     assert route("/hosts", method).endpoint.path == "/hosts"
 
 
-@pytest.mark.parametrize("method", ["PATCH", "DELETE", "TRACE", "get", ""])
+@each("method", ["PATCH", "DELETE", "TRACE", "get", ""])
 def test_other_methods_are_refused(method):
     with pytest.raises(MethodNotAllowed) as caught:
         route("/hosts/a", method)

@@ -14,6 +14,7 @@ from monrest.base.errors import (
 from monrest.base.values import ADMIN, Contact, SiteProblem
 from tests.fakes.accounts import basic
 from tests.fakes.keystore import result
+from tests.table import each
 
 LOGIN, LOGOUT, WHOAMI = "/mon/login", "/mon/logout", "/mon/whoami"
 
@@ -61,7 +62,7 @@ def test_a_slow_database_does_not_tell_who_exists(house, away):
     found[0].trap(NotAuthenticated)
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "words"),
     [
         ({}, "login is a required argument"),
@@ -172,7 +173,7 @@ def test_a_planted_session_is_not_taken_over(house):
     refused(house, NotAuthenticated, "GET", WHOAMI, planted)
 
 
-@pytest.mark.parametrize("value", ["ü", "", '"', "a" * 10_000, "\ud800"])
+@each("value", ["ü", "", '"', "a" * 10_000, "\ud800"])
 def test_odd_cookies_at_the_login(house, value):
     assert house.login(headers={"cookie": f"mon_auth={value}"})
 
@@ -422,9 +423,7 @@ def test_roles_of_contact_groups(house):
     assert {row["id"]: row["roles"] for row in users_of(house)}["ann"] == [HOSTS]
 
 
-@pytest.mark.parametrize(
-    "name", ["nobody", "*", "a*", "%00", "%0A", "(cli)", "%ED%A0%80", "..%2Fx"]
-)
+@each("name", ["nobody", "*", "a*", "%00", "%0A", "(cli)", "%ED%A0%80", "..%2Fx"])
 def test_unknown_users(house, name):
     for method, path in (
         ("GET", f"/mon/users/{name}"),
@@ -453,7 +452,7 @@ def test_users_that_only_keys_know_can_be_locked(house):
         account(house, "from-a-proxy")
 
 
-@pytest.mark.parametrize("name", ["(cli)", "%0Ax", "a%2Fb", "x" * 300])
+@each("name", ["(cli)", "%0Ax", "a%2Fb", "x" * 300])
 def test_names_that_cannot_be_locked(house, name, audited):
     with pytest.raises(BadRequest, match="invalid user name"):
         order(house, name, "lock")

@@ -1,7 +1,6 @@
 """What of a configuration is hidden, under whatever key it is."""
 
 import orjson
-import pytest
 from attrs import asdict
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -11,7 +10,7 @@ from monrest.instance.hidden_settings import HIDDEN, display_value, without_secr
 from tests.table import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "expected"),
     [
         ({"b": 1, "a": {"d": None, "c": ("x",)}}, {"a": {"c": ["x"], "d": None}, "b": 1}),
@@ -55,7 +54,7 @@ def test_inside_of_texts(text, expected):
     assert without_secrets(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "sqlite:////var/lib/a@b.sqlite", "tls:monkeys.example:6557", "http://auth.example:80/mon",
@@ -85,9 +84,7 @@ def test_no_form_shows_it(name, form, before):
     assert SECRET not in orjson.dumps(display_value({name: before + SECRET})).decode()
 
 
-@pytest.mark.parametrize(
-    "text", ["key" * 7000, "--key" * 4000, "mysql " * 4000, "-u " * 7000, "'" + "key " * 5000]
-)
+@each("text", ["key" * 7000, "--key" * 4000, "mysql " * 4000, "-u " * 7000, "'" + "key " * 5000])
 def test_long_texts_are_no_trouble(text):
     """These would take minutes if every way to read them was tried."""
     assert without_secrets(text * 5).startswith(text[:3])
