@@ -1,7 +1,8 @@
 """Who is asking: credentials, visibility of a contact, whoami, instance info, index (3, 5)."""
 
-import pytest
 from harness.expect import SEMICOLON, SIZES, refused
+
+from tests.table import each
 
 
 def test_credentials_are_needed(daemon):
@@ -12,7 +13,7 @@ def test_credentials_are_needed(daemon):
         refused(client.get("/hosts"), 401)
 
 
-@pytest.mark.parametrize("key", ["wrong", "", "x" * 4000, "ü"])
+@each("key", ["wrong", "", "x" * 4000, "ü"])
 def test_wrong_keys(daemon, key):
     with daemon.client() as client:
         client.key = key.encode("utf-8").decode("latin-1")
@@ -27,7 +28,7 @@ def test_key_is_checked_before_the_path(daemon):
         refused(client.get("/nope"), 403, "wrong authentication key")
 
 
-@pytest.mark.parametrize("user", ["a\tb", "x" * 100, "nobody", "a;b", "olga'", "=", "ü"])
+@each("user", ["a\tb", "x" * 100, "nobody", "a;b", "olga'", "=", "ü"])
 def test_odd_users_see_nothing(daemon, user):
     with daemon.client(user.encode("utf-8").decode("latin-1")) as client:
         response = client.get("/hosts")
@@ -87,7 +88,7 @@ def test_a_contact_and_unfiltered_collections(olga):
     assert olga.values("/contacts", "name") == ["olga"]
 
 
-@pytest.mark.parametrize("path", ["/processinfo", "/processinfo/stats"])
+@each("path", ["/processinfo", "/processinfo/stats"])
 def test_the_process_information_needs_its_role(olga, path):
     refused(olga.get(path), 403, "not authorized", "authorized_for_system_information")
 
@@ -98,7 +99,7 @@ def test_a_contact_does_not_see_where_sites_are(olga, client):
     assert client.rows("/sites")[0]["addr"] != ""
 
 
-@pytest.mark.parametrize("path", ["/commands", "/commands/ping"])
+@each("path", ["/commands", "/commands/ping"])
 def test_commands_need_the_admin_role(olga, path):
     refused(olga.get(path), 403, "not authorized", "admin")
 
@@ -166,7 +167,7 @@ def test_index(client):
     assert client.rows("/index", {"url": "/hosts", "columns": "protocol"})[0]["protocol"] == "GET"
 
 
-@pytest.mark.parametrize("path", ["/index", "/sites"])
+@each("path", ["/index", "/sites"])
 def test_records_of_the_front_end_have_no_site(client, path):
     refused(client.get(path, {"peer_key": "s1"}), 400, "peer_key")
     refused(client.get(path, {"q": "peer_name ~ x"}), 400, "peer_name")
