@@ -29,7 +29,7 @@ def each(names, cases, ids=None):
             for label, row in zip(labels, rows, strict=True):
                 try:
                     given = test(**fixtures, **dict(zip(names, row, strict=True)))
-                    assert given is None, "nobody waits for what a case gives"
+                    assert given is None, "what a case gives is not waited for"
                 # A case that is skipped would take those with it that come after it.
                 except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
                     error.add_note(f"in the case {label}")

@@ -57,7 +57,7 @@ def test_all_are_asked_at_once_and_answer_in_order(clock):
     assert (c.asked, c.value, c.problem) == ("c", 3, None)
 
 
-def test_nobody_to_ask(clock):
+def test_no_question_has_no_answer(clock):
     assert run(ask_all([], None, clock, 10))[1] == [[]]
 
 
@@ -104,7 +104,7 @@ def test_shielded_work_survives_its_client(stray_failures):
 @pytest.mark.parametrize(
     "refusal", [Unavailable("cannot store", "the database is away"), LostError("a lease")]
 )
-def test_a_refusal_that_nobody_waits_for_is_no_bug(stray_failures, refusal):
+def test_a_refusal_without_a_waiter_is_no_bug(stray_failures, refusal):
     inner = Deferred()
 
     async def work():
@@ -266,7 +266,7 @@ async def test_threads():
     await threads.stopService()
 
 
-def test_work_in_a_thread_hears_that_nobody_waits_any_more():
+def test_work_in_a_thread_hears_that_its_waiter_has_left():
     class Held(Threads):
         def run(self, function):
             self.function = function
@@ -293,7 +293,7 @@ def reactor():
         one.connectionLost(None)
 
 
-def test_calls_of_the_reactor_follow_the_clock_that_nobody_sets(reactor):
+def test_calls_of_the_reactor_follow_the_monotonic_clock(reactor):
     measure_spans(reactor)
     before = time.monotonic()
     call = reactor.callLater(5, print)
@@ -305,7 +305,7 @@ def test_calls_of_the_reactor_follow_the_clock_that_nobody_sets(reactor):
     measure_spans(reactor)  # once more changes nothing
 
 
-def test_whoever_waits_already_would_wait_for_years(reactor):
+def test_calls_that_wait_already_would_wait_for_years(reactor):
     reactor.callLater(5, print)
     with pytest.raises(RuntimeError, match="before anything waits"):
         measure_spans(reactor)

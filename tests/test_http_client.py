@@ -243,7 +243,7 @@ async def test_what_is_sent(worlds):
     assert lines[-1] == "body"
 
 
-async def test_nobody_is_there(worlds, tmp_path):
+async def test_no_server_is_there(worlds, tmp_path):
     for kind, words in (("plain", "connection refused"), ("unix", "no such socket")):
         world = await worlds(kind)
         client = world.client()
@@ -253,7 +253,7 @@ async def test_nobody_is_there(worlds, tmp_path):
         assert not error.connected
 
 
-async def test_a_certificate_that_nobody_vouches_for(worlds, tmp_path):
+async def test_a_certificate_of_an_unknown_authority(worlds, tmp_path):
     world = await worlds("tls")
     error = await got(world.client(authority=Authority(tmp_path, "other")))
     assert (type(error), error.reason) == (NotConnectedError, "TLS: certificate verify failed")
@@ -362,7 +362,7 @@ async def test_kept_connections(worlds):
     world.factory.says = said_and_closed()
     assert not (await got(client, kept=True)).answered
     assert len(world.factory.requests) == 5
-    # One that nobody uses is closed.
+    # One that is not used is closed.
     world.factory.says = OK
     await got(client, kept=True)
     world.clock.advance(61)

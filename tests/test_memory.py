@@ -229,7 +229,7 @@ def test_very_many_are_looked_at_when_no_rows_are_among_them(made, room):
     collector.fresh = MANY
     seconds(clock, 20)
     assert collector.calls == []
-    # Nobody else waits for that.
+    # Others do not wait for that.
     assert later.admit(1).called
     holder.release()
     later.release()
@@ -279,7 +279,7 @@ def test_everything_is_looked_at_now_and_then(made):
     assert collector.calls == [2, 2]
 
 
-def test_everything_is_looked_at_where_somebody_is_always_served(made):
+def test_everything_is_looked_at_where_requests_never_end(made):
     collector, clock, busy = made
     busy.append("always")
     seconds(clock, WHOLE + PATIENCE)

@@ -140,7 +140,7 @@ def crew(count):
 
 
 @given(st.integers(1, 9), st.data())
-def test_a_mark_that_anybody_sets_is_seen_by_all_and_is_no_other_mark(count, data):
+def test_a_mark_of_one_worker_is_seen_by_all_and_is_no_other_mark(count, data):
     _, workers = crew(count)
     before = {mark: workers[0].state(mark) for mark in MARKS}
     mark = data.draw(st.sampled_from(MARKS))

@@ -108,7 +108,7 @@ def test_many_users_are_not_remembered_for_ever(house, monkeypatch):
     assert len(house.authenticator._held) <= 20
 
 
-def test_a_user_s_key_acts_as_its_owner_whatever_is_asked(house):
+def test_a_user_s_key_acts_as_its_owner_for_any_name(house):
     plain = house.make(user="ann")
     for more in ({}, {USER: "root"}, {USER: "../x"}, {USER: "(cli)"}):
         found = house.ask({KEY: plain, **more})
@@ -149,7 +149,7 @@ def test_roles_of_keys(house, key, asked, user, roles):
     assert (found.user, found.roles) == (user, roles)
     limit = key.get("roles")
     assert found.limit == (None if limit is None else frozenset(limit))
-    # Whoever is limited has no power beside his roles.
+    # A limited superuser has no power beside the roles.
     assert found.superuser is (user == "(api)" and limit is None)
     assert {one for one in ROLES if found.may(one)} == set(roles) | (
         EVERYTHING if ADMIN in roles else set()
@@ -164,7 +164,7 @@ def test_a_superuser_key_without_a_name(house):
 
 
 def test_a_wrong_key_decides_alone(house):
-    """Whatever else would have let him in."""
+    """Also beside credentials that would do."""
     house.configure(default_user="ann", remote_user_header="X-User", trusted_proxies=(PROXY,))
     cookie, _ = house.login()
     others = {**cookie, "x-user": "root"}
@@ -183,7 +183,7 @@ def test_who_lost_a_role_lost_it_for_his_keys(house):
 
 
 def test_without_locks_only_the_secret_key_reads(house):
-    """Nobody knows then who is locked."""
+    """It is not known then which users are locked."""
     plain = house.make(user="ann")
     house.store.down = True
     found = house.ask(house.as_user("ann"))
@@ -205,7 +205,7 @@ def test_the_use_of_a_key_is_noted_and_its_refusal_audited(house, audited):
     (line,) = audited
     assert (line["action"], line["client"]) == ("key refused", HERE)
     assert WRONG_KEY not in str(line)
-    assert "root" not in str(line)  # nobody has shown that he is root
+    assert "root" not in str(line)  # the caller has not shown to be root
 
 
 def owner(house, limit):
@@ -214,7 +214,7 @@ def owner(house, limit):
 
 
 @each("limits", [(None, frozenset({HOSTS})), (frozenset({HOSTS}), None)])
-def test_what_is_done_in_somebody_s_name_has_its_own_limit(house, limits):
+def test_work_in_a_user_s_name_has_its_own_limit(house, limits):
     house.configure(roles={"admin": ("ann",)})
     full = {limit: owner(house, limit).roles for limit in limits}
     assert full == {None: {ADMIN}, frozenset({HOSTS}): {HOSTS}}
@@ -334,7 +334,7 @@ SCRIPTS = (
 
 
 @pytest.mark.parametrize("passwords", [True, False])
-def test_who_is_nobody_learns_how_to_come_in(house, passwords):
+def test_anonymous_callers_learn_how_to_come_in(house, passwords):
     """A script of a page is not told of passwords, for which its browser would ask the person."""
     if not passwords:
         house.configure(htpasswd_file="")
@@ -369,7 +369,7 @@ def test_the_user_of_a_trusted_proxy(house):
     ],
 )
 @each("forged", [{}, {"x-forwarded-for": "127.0.0.1"}, {"x-forwarded-for": PROXY, "via": "1.1 x"}])
-def test_the_user_header_of_anybody_else_is_nothing(house, audited, header, where, forged):
+def test_the_user_header_of_other_callers_does_not_count(house, audited, header, where, forged):
     house.configure(remote_user_header=header, trusted_proxies=("10.0.0.0/8", "127.0.0.1"))
     with pytest.raises(NotAuthenticated, match="login required"):
         house.ask({"x-remote-user": "root", **forged}, **where)
@@ -397,7 +397,7 @@ def test_local_administration(house, uid):
 
 
 @each("where", [{"uid": 33}, {"uid": 1}, {"address": ""}, {"address": PROXY}])
-def test_nobody_else_is_local(house, where):
+def test_other_callers_are_not_local(house, where):
     for headers in ({}, {USER: "ann"}):
         with pytest.raises(NotAuthenticated):
             house.ask(headers, **where)

@@ -156,7 +156,7 @@ def test_users_do_not_share_what_is_known(town):
     assert of(town, contacts, "Ann") == NO_CONTACT
 
 
-def test_everybody_who_asks_at_the_same_time_shares_one_question(town):
+def test_requests_at_the_same_time_share_one_question(town):
     book = Phonebook(groups=["ops"])
     contacts = Contacts(Hall(core(town, book=book)), town.clock)
     found = [outcome(Deferred.fromCoroutine(contacts.of("ann"))) for _ in range(20)]
@@ -211,7 +211,7 @@ def test_one_site_that_is_away_leaves_in_force_what_it_said(town):
     assert of(town, contacts, seconds=4).groups == {"wheel", "web"}
 
 
-def test_a_slow_core_holds_up_nobody_who_is_known(town):
+def test_a_slow_core_does_not_hold_up_known_users(town):
     script = Script(default=Phonebook(groups=["ops"]), columns=CONTACT_COLUMNS)
     contacts = Contacts(Hall(town.site("a", script, timeout=30.0)), town.clock)
     assert of(town, contacts).groups == {"ops"}

@@ -237,7 +237,7 @@ def test_a_file_that_was_changed_just_now_is_read_again(world):
     assert not world.check()
 
 
-def test_a_file_that_vanishes_lets_nobody_in_until_it_is_back(world, warnings):
+def test_a_file_that_vanishes_lets_no_user_in_until_it_is_back(world, warnings):
     world.write(f"ann:{sha('right')}")
     assert world.check()
     world.path.unlink()

@@ -96,7 +96,7 @@ def test_many_who_ask_at_once_are_one_question(world):
     assert world.truth.asked == 1
 
 
-def test_a_database_that_hangs_is_waited_for_shortly_and_not_by_everybody(world):
+def test_a_database_that_hangs_is_waited_for_shortly_and_not_by_all_requests(world):
     world.find()
     world.clock.advance(FRESH)
     world.truth.hangs = True
@@ -113,7 +113,7 @@ def test_a_database_that_hangs_is_waited_for_shortly_and_not_by_everybody(world)
     assert late == [("key", True)]
 
 
-def test_the_grace_ends_while_somebody_waits(world):
+def test_the_grace_ends_while_a_request_waits(world):
     world.find()
     world.clock.advance(GRACE - 1)
     world.truth.hangs = True

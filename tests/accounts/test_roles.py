@@ -60,7 +60,7 @@ def test_lists_of_names(entries, held, lacking):
         assert table.held((name,)) == frozenset()
 
 
-def test_everybody_is_also_who_has_no_group():
+def test_all_users_are_also_those_without_a_group():
     assert RoleTable.of({"reports": ("*",)}).held(()) == {"authorized_for_reports"}
     assert RoleTable.of({"reports": ("**",)}).held(()) == frozenset()
     assert RoleTable.of({}).empty

@@ -52,7 +52,7 @@ def test_a_session(sessions, another):
     assert re.fullmatch(r"[0-9a-f]{64}_1", session.csrf_token)
     assert session.hashed_id == secret_hash(value)
     assert (session.username, session.roles) == ("ann", None)
-    assert session.address == "192.0.2.7"  # whatever somebody says whom he speaks for
+    assert session.address == "192.0.2.7"  # that of the neighbour, and not of a client behind it
     assert (session.created, session.active) == (NOW, NOW)
     assert session.file == f"sessions/{session.hashed_id}.SHA-256"
     for one in (sessions, another()):

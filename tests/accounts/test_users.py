@@ -73,7 +73,7 @@ def test_locking_makes_a_profile_and_keeps_the_one_there_is(users):
     assert [profile.name for profile in result(users.list())] == ["ann", "bob"]
 
 
-def test_unlocking_somebody_unknown(users, store):
+def test_unlocking_an_unknown_user(users, store):
     assert result(users.unlock("ann")) is False
     assert count(store) == 0
 
@@ -239,7 +239,7 @@ def test_what_is_known_stays_in_force(users, store, clock):
     assert store.reads == reads + 1
 
 
-def test_nobody_comes_in_while_nothing_is_known(users, store):
+def test_no_user_comes_in_while_locks_are_not_known(users, store):
     store.down = True
     with pytest.raises(Unavailable):
         is_locked(users)

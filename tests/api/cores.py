@@ -203,7 +203,7 @@ class World:
 
 
 class Contacts:
-    """Everybody is known to be allowed to submit, except a user of this name."""
+    """All users may submit commands, except one of this name."""
 
     async def of(self, user):
         return SimpleNamespace(groups=frozenset(), can_submit_commands=user != "gagged")

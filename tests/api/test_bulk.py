@@ -184,7 +184,7 @@ ENTRIES = JSON | st.dictionaries(NAMES | st.text(max_size=5), VALUES, max_size=5
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(ENTRIES, min_size=1, max_size=4))
 def test_any_json(world, entries):
-    """Whatever is sent: an answer or a RestError, and nothing sent in the second case."""
+    """Each list has an answer, or a RestError and nothing is sent."""
     world.sending.clear()
     answer = error = None
     try:

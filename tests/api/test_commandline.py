@@ -324,7 +324,7 @@ def test_who_sees_command_lines(context, cores, level, roles, allowed):
     assert cores.asked == []
 
 
-def test_what_is_to_be_hidden_is_hidden_from_everybody(context, cores):
+def test_hidden_texts_are_hidden_from_all_users(context, cores):
     # The variables that say so must be read even for those who may not see them.
     shown(context, 2)
     cores.objects = [web01(custom_variables={"KEY": "k1", "OBFUSCATE_STR": "secret"})]

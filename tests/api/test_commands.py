@@ -71,7 +71,7 @@ def test_cmd_is_malformed(world, one, parameters, message, description):
 
 
 def test_values_of_a_global_parameter_are_no_commands(world, one):
-    """``system`` names no command, whatever its value is."""
+    """``system`` names no command with any value."""
     error = world.refused(
         BadRequest, "/cmd", ("cmd", "enable_notifications"), ("system", "disable_notifications")
     )

@@ -408,7 +408,7 @@ class Cache:
             known(owner="4711:17", owned_until=NOW + 20.0, mode="update"),
             "running update since 1970-01-12 13:46:31 (pid: 17)",
         ),
-        # Whoever died holds it no more.
+        # A worker that died holds it no more.
         (known(owner="dead:17", owned_until=NOW + 20.0, mode="update"), "OK"),
     ],
 )

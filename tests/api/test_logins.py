@@ -32,7 +32,7 @@ def refused(house, error, *where, **given):
 @pytest.mark.parametrize(
     ("user", "password"), [("ann", "wrong"), ("ann", "Right"), ("nobody", "right"), ("Ann", "x")]
 )
-def test_wrong_is_the_same_for_everybody(house, user, password, audited):
+def test_a_wrong_password_is_answered_as_a_wrong_name(house, user, password, audited):
     begun = house.clock.seconds()
     error = refused(house, NotAuthenticated, "POST", LOGIN, login=user, password=password)
     assert (error.message, error.description) == ("login failed", WRONG)
@@ -49,7 +49,7 @@ def test_wrong_is_the_same_for_everybody(house, user, password, audited):
 
 @pytest.mark.parametrize("away", ["wrong password", "unknown user"])
 def test_a_slow_database_does_not_tell_who_exists(house, away):
-    """Only a failure of somebody who exists is written."""
+    """Only failures of users who exist are written."""
     house.passwords.threads = type(house.passwords.threads)()
     house.store.held = True
     found = []
@@ -122,7 +122,7 @@ def test_too_many_failures_lock_passwords_from_that_address(house, audited):
     attacker = "198.51.100.66"
     for _ in range(3):
         wrong(house, address=attacker)
-    # The right password is answered as a wrong one, and as that of somebody who does not exist.
+    # The right password is answered as a wrong one, and as that of a user who does not exist.
     for _ in range(3):
         wrong(house, "nobody", address=attacker)
     right = wrong(house, password="right", address=attacker)
@@ -212,7 +212,7 @@ def sessions_of(house, headers, **given):
     return listed(house, PATH, headers, **given)
 
 
-def test_everybody_sees_his_own(house):
+def test_users_see_their_own_sessions(house):
     ann, token = house.login("ann")
     house.clock.advance(1)
     bob, _ = house.login("bob")

@@ -1,4 +1,4 @@
-"""What of a configuration is hidden, under whatever key it is."""
+"""Secrets of a configuration are hidden under any key."""
 
 import orjson
 from attrs import asdict

@@ -20,7 +20,7 @@ from tests.fakes.demo import demo_context
 from tests.fakes.threads import Reactor
 
 ADMINISTRATOR = Identity(user="admin", roles=frozenset({ADMIN}))
-SOMEBODY = Identity(user="nobody", roles=frozenset({"authorized_for_all_services"}))
+VIEWER = Identity(user="nobody", roles=frozenset({"authorized_for_all_services"}))
 
 FLOW = (
     (),
@@ -82,7 +82,7 @@ def written(answer, form="json"):
 
 async def test_rows_that_flow_are_the_same(context, packing):
     for pairs in FLOW:
-        # Formats differ in how rows are written, whatever was asked for.
+        # Formats differ in how rows are written, for any request.
         for form in ("csv", "json") if pairs else ("json", "wrapped_json", "ndjson", "csv", "text"):
             flowing = await answered(packing, pairs, flows=True)
             assert isinstance(flowing.rows, RowSource), pairs
@@ -93,9 +93,9 @@ async def test_rows_that_flow_are_the_same(context, packing):
             assert len(flowing.rows) == count, pairs
 
 
-async def test_what_somebody_may_see_is_the_same(context, packing):
-    flowing = await answered(packing, (), flows=True, identity=SOMEBODY)
-    expected = await answered(context, (), identity=SOMEBODY)
+async def test_rows_that_a_user_may_see_are_the_same(context, packing):
+    flowing = await answered(packing, (), flows=True, identity=VIEWER)
+    expected = await answered(context, (), identity=VIEWER)
     assert isinstance(flowing.rows, RowSource)
     assert written(flowing) == written(expected)
 
@@ -161,7 +161,7 @@ async def test_who_leaves_while_waiting_for_room_leaves_nothing(context, packing
     assert packing.memory.room.held == 0
 
 
-async def test_rows_that_nobody_takes_leave_nothing(context, packing):
+async def test_rows_that_are_not_taken_leave_nothing(context, packing):
     flowing = await answered(packing, (), flows=True)
     assert packing.memory.files.stored > 0
     assert next(iter(flowing.rows))

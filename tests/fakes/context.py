@@ -36,7 +36,7 @@ class KnownContacts:
 
 
 class NoUsers:
-    """Nobody has a profile."""
+    """No user has a profile."""
 
     async def get(self, user):
         return None

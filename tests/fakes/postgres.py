@@ -107,7 +107,7 @@ class PostgresServer:
         return self._used
 
     def drop(self, name):
-        """Remove a database, whoever is connected."""
+        """Remove a database with its connections."""
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     def stop(self, mode="fast"):

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class HookReceiver:
     """``posts`` are (headers, body) in the order in which they came; ``answer`` gives the status.
 
-    While it is held nothing is answered; ``held`` is set when somebody waits.
+    While it is held nothing is answered; ``held`` is set when a request waits.
     """
 
     def __init__(self, answer=lambda headers, body: 204):

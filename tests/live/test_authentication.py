@@ -95,7 +95,7 @@ def basic(user, password):
         [("Cookie", "mon_auth=../../etc/passwd")],
     ],
 )
-def test_forged_headers_are_nobody(guarded, forged):
+def test_forged_headers_name_no_user(guarded, forged):
     status, headers, document = ask(guarded, forged)
     assert status == 401
     assert set(document) == {"code", "failed", "message", "description"}
@@ -196,7 +196,7 @@ def locally(daemon, uid, **headers):
     return int(status), json.loads(body)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can ask as somebody else")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can ask as another user")
 def test_a_unix_socket_knows_who_is_there(guarded):
     status, who = locally(guarded, 0)
     assert (status, who["id"], who["auth_src"]) == (200, "(cli)", "cli")

@@ -119,7 +119,7 @@ def test_a_key_decides_beside_a_cookie(daemon, browse):
     olga.login()
     response = olga.get("/mon/whoami", headers={"X-Mon-Auth-Key": "wrong"})
     refused(response, 403, "wrong authentication key")
-    # A request with a key needs no token, whatever cookie a browser adds.
+    # A request with a key needs no token, with any cookie that a browser adds.
     headers = {"X-Mon-Auth-Key": daemon.key, "X-Mon-Auth-User": "ann"}
     assert olga.request("POST", "/mon/api_keys", headers=headers).status == 200
     assert "set-cookie" not in olga.get("/mon", headers=headers).headers

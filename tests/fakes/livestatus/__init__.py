@@ -277,7 +277,7 @@ class ServedSite:
         return self._empty
 
     async def stop(self):
-        """Stop listening and drop everybody."""
+        """Stop listening and drop all connections."""
         if self.port is not None:
             port, self.port = self.port, None
             await port.stopListening()
