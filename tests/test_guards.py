@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from twisted.internet import defer
@@ -12,6 +10,7 @@ from twisted.internet.defer import Deferred
 
 from monrest.base.room import RowRoom
 from tests.fakes.threads import Reactor
+from tests.forks import SCRIPT, ran
 from tests.forks.doors import STRAY, watched
 from tests.table import each
 
@@ -69,10 +68,8 @@ def test_an_error_is_known_until_it_is_handled():
     assert [one for one in defer.DebugInfo.alive if one.failResult] == []
 
 
-WATCHING = """
+STRAYING = """
 import threading
-from tests.forks import doors
-doors.watch()
 from monrest.base.room import RowRoom
 room = RowRoom(None)
 room.share()
@@ -82,15 +79,10 @@ other.join()
 """
 
 
-def test_every_door_is_there_and_is_watched():
-    found = subprocess.run(
-        [sys.executable, "-c", WATCHING],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert f"{STRAY}RowRoom.share" in found.stderr
+def test_every_door_of_a_fork_is_watched(tmp_path):
+    (tmp_path / "straying.py").write_text(STRAYING)
+    _, said = ran([sys.executable, "straying.py"], program=SCRIPT, cwd=tmp_path)
+    assert said.startswith(f"{STRAY}RowRoom.share\n")
 
 
 def test_the_reactors_thread_goes_through():
