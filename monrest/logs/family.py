@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monrest.api.endpoint import declared
 from monrest.api.family import Common, Family, Life, Served
-from monrest.logs import cache_endpoints, endpoints
+from monrest.logs import endpoints
 from monrest.logs.cache import LogCache
 
 
@@ -39,8 +39,8 @@ FAMILY = Family(
     served=(
         Served(endpoints.ENDPOINTS, lambda common: common.the(LogCache)),
         Served(
-            declared(cache_endpoints.CacheEndpoints),
-            lambda common: cache_endpoints.CacheEndpoints(logcache=common.the(LogCache)),
+            declared(endpoints.CacheEndpoints),
+            lambda common: endpoints.CacheEndpoints(logcache=common.the(LogCache)),
         ),
     ),
 )

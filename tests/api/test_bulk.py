@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from monrest.base.errors import BadRequest, Forbidden, RestError
-from monrest.commands.bulk import MOST_COMMANDS
+from monrest.commands.endpoints import MOST_COMMANDS
 from tests.api.cores import ANN, World, host, service
 from tests.examples import examples
 

@@ -13,7 +13,7 @@ from monrest.base.values import Column, Identity, Rows, SiteProblem
 from monrest.config import DisplayConfig, SiteConfig
 from monrest.config.patterns import HIDDEN, MacroNames, Replacement
 from monrest.rows import commandline
-from monrest.rows.macros import (
+from monrest.rows.commandline import (
     NO_COMMAND,
     NOT_EXPANDED,
     CommandLine,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from monrest.availability import period as reportperiod
+from monrest.availability import report as reportperiod
 from monrest.availability.account import ALWAYS
-from monrest.availability.period import PeriodUnreadableError, period_of, timeperiod_of
 from monrest.availability.periods import Span
+from monrest.availability.report import PeriodUnreadableError, period_of, timeperiod_of
 from monrest.base.values import Capabilities
 from monrest.livestatus.core_errors import ProtocolError
 from monrest.objectconfig.timeperiods import timeperiod

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.cli.expression import ExpressionError, evaluate
+from monrest.cli.plugin import ExpressionError, evaluate
 from tests.table import each
 
 VALUES = {"a": 6, "b": 4, "c.d": 0.5, "x::0": 2, "my-key": 7, "größe": 3}

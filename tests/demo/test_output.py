@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monrest.lql.formats import Format, spoil
+from monrest.lql.answer import Format, spoil
 from tests.table import each
 
 

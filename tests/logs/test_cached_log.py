@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from monrest.base.errors import Unavailable
 from monrest.logs import compaction
-from monrest.logs.cached_log import CachedLog
+from monrest.logs.cache import CachedLog
 from monrest.logs.model import DRIFT
 from monrest.logs.reader import CacheReader
 from monrest.logs.source import Wanted

@@ -10,8 +10,7 @@ from twisted.internet.threads import deferToThread
 
 from monrest.base.errors import Unavailable
 from monrest.store import engines
-from monrest.store.database import Database, StoreError
-from monrest.store.door import ANSWER, SUSPECT
+from monrest.store.database import ANSWER, SUSPECT, Database, StoreError
 from tests.fakes.store import sqlite_url
 from tests.store.rows import add, count, names
 
