@@ -60,8 +60,9 @@ def served(embedded, tmp_path_factory):
 
 
 MOVE = """
-    const before = location.hash;
-    document.querySelector("#views button").click();
+    const before = location.hash, first = document.querySelector("#views button");
+    if (!first) return false;  // the page is being loaded
+    first.click();
     for (const id of ["status", "answer"]) document.getElementById(id).replaceChildren();
     document.getElementById("format").value = "json";
     location.hash = arguments[0];
