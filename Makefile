@@ -41,12 +41,12 @@ real:
 unit coverage bench: export PYTHONDONTWRITEBYTECODE =
 unit: $(VENV)/.tools real
 	TMPDIR="$$(sh tests/scratch.sh)" $(BIN)/python -m pytest -q \
-	    --numprocesses $$(($$(nproc) * 2 + 4)) --dist loadfile --no-loadscope-reorder
+	    --numprocesses $$(($$(nproc) * 2 + 2)) --dist loadfile --no-loadscope-reorder
 
 # Which lines and branches the tests reach, in every process: a table, and the whole in htmlcov/.
 coverage: $(VENV)/.tools
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -q --numprocesses $$(($$(nproc) * 2 + 4)) --dist loadfile \
+	$(BIN)/coverage run -m pytest -q --numprocesses $$(($$(nproc) * 2 + 2)) --dist loadfile \
 	    --no-loadscope-reorder $(TESTS); status=$$?; \
 	$(BIN)/coverage combine --quiet && $(BIN)/coverage html --quiet && $(BIN)/coverage report; exit $$status
 
@@ -104,8 +104,7 @@ $(VENV)/.book: $(VENV)/.runtime
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[book]'
 	touch $@
 
-# With all of the runtime, for pip takes half a minute each time that it is called. Tests compile what
-# they import, which is a third of it all.
+# With all of the runtime, for pip takes half a minute each time that it is called.
 $(VENV)/.tools: $(VENV)/bin/python setup.py
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --editable '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $(VENV)/.runtime $@
