@@ -20,6 +20,7 @@ from harness.commanding import (
     web,
 )
 from harness.expect import SEMICOLON, SIZES
+from harness.given import GIVEN
 from harness.lying import told
 from harness.waiting import until
 
@@ -27,6 +28,8 @@ from monrest.commands.effects import UNKNOWN_TO_ICINGA2
 from monrest.livestatus.catalogue import ALL
 
 __all__ = ["OWN", "boss", "server", "tape", "web"]
+
+stays = pytest.mark.skipif(bool(GIVEN), reason="what it does to a core of others stays")
 
 _OBJECT = {
     "check": "active_checks_enabled",
@@ -313,6 +316,7 @@ def test_downtimes_by_filter(own, boss, name, given):
     assert response.json["effect"] == "nothing matched: no downtime matches"
 
 
+@stays
 def test_check_results(own, boss):
     path = "/hosts/pend01"
     send(
@@ -338,6 +342,7 @@ def test_check_results(own, boss):
     assert row["perf_data"] == "rta=5ms;1;2"
 
 
+@stays
 @pytest.mark.parametrize(
     ("path", "name"),
     [
@@ -406,6 +411,7 @@ def test_restart(own, boss, name):
         until(lambda: value(boss, "/processinfo", "program_start") > before, "the start is shown")
 
 
+@stays
 @pytest.mark.parametrize(
     ("name", "given"),
     [
