@@ -44,7 +44,7 @@ def run(folders: Sequence[str], options: Pairs) -> int:
         output.write_text(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
     else:
         output.write_text(output.aligned(importer.TITLES, [line.cells() for line in ordered]))
-    counts = [f"{number} {fate}" for fate, number in sorted(lines.counts.items()) if number]
+    counts = [f"{number} {outcome}" for outcome, number in sorted(lines.counts.items()) if number]
     done = "Written" if request.apply else "Nothing is written without --apply"
     output.note(f"{done}: {', '.join(counts)}.")
     return FAILED if lines.refused else 0

@@ -26,7 +26,7 @@ from monrest.store.stored import INDEXED, KEY, Shown, StoredRow, stored
 from monrest.store.tables import metadata
 
 CANCEL, CONTINUE = "cancel", "continue"
-EVERYBODY = "*"
+ALL_USERS = "*"
 _LONGEST_NAME, _LONGEST_TEXT = 300, 20_000
 _MOST_ADDRESSES, _LONGEST_ADDRESS = 100, 254
 _MOST_ENTRIES = 200
@@ -147,7 +147,7 @@ report_files = Table(
 
 def _names_one(entry: Mapping[str, Any], user: str, groups: Collection[str]) -> bool:
     names = entry["name"]
-    if EVERYBODY in names:
+    if ALL_USERS in names:
         return True
     return user in names if entry["type"] == "user" else any(group in names for group in groups)
 
@@ -156,9 +156,9 @@ def shown_permissions(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The permissions with the entry that ``is_public`` stands for."""
     permissions: list[dict[str, Any]] = list(record["permissions"])
     if record["is_public"] and not any(
-        EVERYBODY in permission["name"] for permission in permissions
+        ALL_USERS in permission["name"] for permission in permissions
     ):
-        permissions.append({"type": "user", "name": [EVERYBODY], "perm": "ro"})
+        permissions.append({"type": "user", "name": [ALL_USERS], "perm": "ro"})
     return permissions
 
 
@@ -278,10 +278,10 @@ def checked(
     """A whole record as it is stored, with defaults; BadRequest that names what is wrong."""
     record = FIELDS.record({"desc": "Description", **given})
     template = _template(record.get("template") or default_template, templates)
-    everybody = any(EVERYBODY in permission["name"] for permission in record["permissions"])
+    for_all = any(ALL_USERS in permission["name"] for permission in record["permissions"])
     return {
         **record,
         "template": template.name,
         "params": completed(template, record["params"]),
-        "is_public": int(record["is_public"] or everybody),
+        "is_public": int(record["is_public"] or for_all),
     }

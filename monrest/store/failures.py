@@ -33,7 +33,7 @@ class FileReplacedError(Exception):
 
 
 class Meaning(Enum):
-    """The fate of a failed transaction."""
+    """The outcome of a failed transaction."""
 
     BUSY = auto()
     """Another one was in the way and nothing was changed; it may work in a moment."""

@@ -411,7 +411,6 @@ def test_restart(own, boss, name):
         until(lambda: value(boss, "/processinfo", "program_start") > before, "the start is shown")
 
 
-@stays
 @pytest.mark.parametrize(
     ("name", "given"),
     [

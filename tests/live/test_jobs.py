@@ -9,6 +9,7 @@ import time
 
 import pytest
 from harness.client import Client, InFlight, segment
+from harness.command import MAIN
 from harness.daemon import site
 from harness.expect import ODD, refused
 from harness.jobs import background, ended
@@ -19,7 +20,6 @@ from tests.table import each
 
 SAME_FOR_ALL_CORES = "a job is a request that somebody waits for elsewhere"
 
-MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 
 BEGUN = "0 of 1 sites have answered"
 

@@ -7,6 +7,7 @@ import sys
 
 import openpyxl
 import pytest
+from harness.command import MAIN
 from harness.daemon import site
 from harness.federated import far_site, superuser_key
 from harness.waiting import until
@@ -55,9 +56,6 @@ def test_a_job_keeps_it(client):
     until(lambda: client.rows(f"/mon/jobs/{number}")["end"], "the job is done")
     lines = get(client, f"/mon/jobs/{number}/output").text.splitlines()
     assert lines == ["#name", *NAMES, "# failed sites: gone (no such socket)"]
-
-
-MAIN = "import sys; from monrest.cli.main import main; sys.exit(main())"
 
 
 def monrest(daemon, *words):

@@ -154,9 +154,9 @@ LOG = Pushed(
 
 def gather_within(town, seconds, *sites, pushed=HOSTS, layout=LAYOUT):
     deadline = Deadline(seconds, town.clock.seconds() + seconds)
-    plan = lambda _site, _capabilities: pushed  # noqa: E731
     limited = [site.within(deadline) for site in sites]
-    return outcome(Deferred.fromCoroutine(fan_out(limited, plan, layout, town.clock)))
+    asked = fan_out(limited, lambda _site, _capabilities: pushed, layout, town.clock)
+    return outcome(Deferred.fromCoroutine(asked))
 
 
 def problems(found):
